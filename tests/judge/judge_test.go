@@ -1,0 +1,58 @@
+package judge_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"meshintent.dev/judge"
+)
+
+func TestMain(m *testing.M) {
+	judge.Quiet()
+	os.Exit(m.Run())
+}
+
+// TestExample judges a world that was written by hand: the judge itself is what this tests.
+func TestExample(t *testing.T) {
+	expectAsIntended(t, []string{exampleDir()})
+}
+
+// TestWorlds judges the worlds that MESH_JUDGE_WORLDS names, separated by ':'.
+func TestWorlds(t *testing.T) {
+	listed := os.Getenv("MESH_JUDGE_WORLDS")
+	if listed == "" {
+		t.Skip("MESH_JUDGE_WORLDS names no world")
+	}
+	folders, err := judge.FindWorlds(filepath.SplitList(listed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectAsIntended(t, folders)
+}
+
+func expectAsIntended(t *testing.T, folders []string) {
+	t.Helper()
+	for result := range judge.All(folders, runtime.NumCPU()) {
+		if result.Err != nil {
+			t.Errorf("%s: no judgement: %v", result.World, result.Err)
+			continue
+		}
+		var lines strings.Builder
+		judge.Report(&lines, result.Verdicts, 10)
+		if lines.Len() > 0 {
+			t.Error(lines.String())
+		}
+	}
+}
+
+// exampleDir is the example fleet: the one that MESH_JUDGE_EXAMPLE names, so that the mutations break what the
+// renderer wrote, else the one that was written by hand.
+func exampleDir() string {
+	if dir := os.Getenv("MESH_JUDGE_EXAMPLE"); dir != "" {
+		return dir
+	}
+	return filepath.Join("testdata", "example")
+}
