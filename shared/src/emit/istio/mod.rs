@@ -1,0 +1,110 @@
+//! Istio with sidecars and isolated control planes, versions 1.24 to 1.31.
+//!
+//! What a caller's cluster gets for a service it depends on:
+//!
+//! ```text
+//!  host name ──VirtualService──▶ lane ──ServiceEntry+DestinationRule──▶ tier 0: own pods
+//!              who, which request          one per distinct              tier 1: gateways ──SNI──▶ anchor ──▶ pods there
+//!              how much                    order of tiers                tier 2: …
+//! ```
+//!
+//! * A **lane** ([`plan`]) is one order of tiers with its outlier detection and connection settings. Every distinct lane
+//!   is a host of its own, hence an Envoy cluster of its own: endpoints belong to a host, so an exclusion is kept by
+//!   never writing the endpoint, and nothing leaks from one caller to another.
+//! * Where all callers in a cluster agree, the exposed host name itself is the lane. Where they differ, the host name has
+//!   no endpoints and routes tell the callers apart, so whoever declared nothing reaches nothing.
+//! * An **anchor** ([`gateway`]) is a host that only the east-west gateway of a serving cluster sees. Callers put it into
+//!   the SNI, whatever the Kubernetes Service is called there, so clusters may differ and gateways cannot loop.
+
+mod access;
+mod destination_rule;
+mod gateway;
+mod names;
+mod plan;
+mod service_entry;
+mod sidecar;
+mod virtual_service;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, codes};
+use crate::fleet::{Cluster, ClusterId, ServiceId};
+use crate::intent::cluster::{DataPlane, Discovery};
+use crate::manifest::Object;
+use crate::resolve::{Edge, Effective};
+
+/// The oldest and the newest minor version of Istio 1 that objects are written for.
+const VERSIONS: std::ops::RangeInclusive<u32> = 24..=31;
+
+/// What every part of the backend looks at: the fleet, seen from one cluster.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    effective: &'a Effective,
+    cluster: ClusterId,
+    /// The minor version of Istio 1; the oldest supported one where the document does not say.
+    minor: u32,
+}
+
+impl<'a> View<'a> {
+    fn target(&self) -> &'a Cluster {
+        self.effective.fleet.cluster(self.cluster)
+    }
+
+    /// Whether a namespace is known to exist here: a service of the fleet runs in it.
+    fn namespace_exists(&self, namespace: &crate::intent::types::Namespace) -> bool {
+        self.effective.fleet.services.iter().any(|service| service.namespace == *namespace && service.runs.contains(self.cluster))
+    }
+
+    /// Where the objects of a service live here: beside it, or in the cluster's home of imports.
+    fn home(&self, service: ServiceId) -> &'a str {
+        let service = self.effective.fleet.service(service);
+        if service.runs.contains(self.cluster) || self.namespace_exists(&service.namespace) {
+            service.namespace.as_str()
+        } else {
+            self.target().mesh.import_namespace.as_str()
+        }
+    }
+}
+
+pub(super) fn render(effective: &Effective, cluster: ClusterId, found: &mut Diagnostics) -> Vec<Object> {
+    let Some(minor) = supported(effective.fleet.cluster(cluster), found) else { return Vec::new() };
+    let view = View { effective, cluster, minor };
+    let mut objects = Vec::new();
+    let edges: Vec<&Edge> = effective.edges_from(cluster).collect();
+    for edges in edges.chunk_by(|a, b| a.provider == b.provider) {
+        let plan = plan::Plan::of(view, edges, found);
+        service_entry::render(view, &plan, &mut objects, found);
+        destination_rule::render(view, &plan, &mut objects);
+        virtual_service::render(view, &plan, &mut objects);
+    }
+    for (id, service) in effective.fleet.service_ids().filter(|(_, service)| service.runs.contains(cluster)) {
+        gateway::render(view, id, service, &mut objects);
+        access::render(view, id, service, &mut objects, found);
+        sidecar::render(view, id, service, &mut objects);
+    }
+    objects
+}
+
+/// The minor version, if the cluster is one that can be rendered.
+fn supported(cluster: &Cluster, found: &mut Diagnostics) -> Option<u32> {
+    let mesh = &cluster.mesh;
+    let mode = match (mesh.data_plane, mesh.discovery) {
+        ((DataPlane::Ambient, place), _) => Some(("in ambient mode", "dataPlane: sidecar", place)),
+        (_, (Discovery::Shared, place)) => Some(("with shared discovery", "discovery: isolated", place)),
+        ((DataPlane::Sidecar, _), (Discovery::Isolated, _)) => None,
+    };
+    if let Some((what, help, place)) = mode {
+        let message = format!("{} runs Istio {what}, where exclusions and per-caller orders could not be kept", cluster.name);
+        found.push(Diagnostic::new(&codes::MESH_MODE, place, message).help(format!("render clusters with `{help}` only")));
+        return None;
+    }
+    let Some((version, place)) = &mesh.version else { return Some(*VERSIONS.start()) };
+    let mut parts = version.as_str().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    match (parts.next(), parts.next()) {
+        (Some(1), Some(minor)) if VERSIONS.contains(&minor) => Some(minor),
+        _ => {
+            let message = format!("Istio {version} of {} is not supported", cluster.name);
+            let help = format!("objects are rendered for Istio 1.{} to 1.{}", VERSIONS.start(), VERSIONS.end());
+            found.push(Diagnostic::new(&codes::MESH_VERSION, *place, message).help(help));
+            None
+        }
+    }
+}

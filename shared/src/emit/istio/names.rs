@@ -1,0 +1,55 @@
+//! Names of hosts, ports and objects. Every object is named after the host or service it is about, so names are as
+//! distinct as those: labels hold no dots, and host names belong to one service each.
+
+use crate::fleet::{Cluster, Service, ServicePort};
+use crate::intent::GROUP;
+use crate::intent::service::Protocol;
+use crate::intent::types::Selector;
+use crate::manifest::istio::LabelMap;
+
+/// The host by which gateways know a service, for example `user.bank.exported.meshintent.dev`.
+pub(super) fn anchor(service: &Service) -> String {
+    format!("{}.{}.exported.{GROUP}", service.name, service.namespace)
+}
+
+/// The host of a lane that is not an exposed host name.
+pub(super) fn lane(service: &Service, label: &str) -> String {
+    format!("{label}.{}.{}.lane.{GROUP}", service.name, service.namespace)
+}
+
+/// The SNI by which gateways of other clusters choose the anchor. The form is Istio's own for AUTO_PASSTHROUGH
+/// (`BuildDNSSrvSubsetKey`), without a subset.
+pub(super) fn sni(service: &Service, port: u16) -> String {
+    format!("outbound_.{port}_._.{}", anchor(service))
+}
+
+/// The name of an object about a whole service.
+pub(super) fn of_service(service: &Service) -> String {
+    format!("{}.{}", service.name, service.namespace)
+}
+
+/// The name of a port in entries. Istio prefers a container port of the same name over `targetPort`
+/// (`convertWorkloadInstanceToServiceInstance`); names of container ports have at most 15 characters, this one has more.
+pub(super) fn entry_port(port: &ServicePort) -> String {
+    format!("{}-{}-of-service", port.protocol.as_str().to_lowercase(), port.number)
+}
+
+/// The protocol as Istio writes it.
+pub(super) fn protocol(protocol: Protocol) -> &'static str {
+    protocol.as_str()
+}
+
+/// The mark of endpoints behind a boundary between tiers.
+pub(super) fn mark(side: &str, boundary: usize) -> String {
+    format!("tier.{GROUP}/{side}-{boundary}")
+}
+
+/// The labels of a selector.
+pub(super) fn labels(selector: &Selector) -> LabelMap {
+    selector.0.0.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+/// The SPIFFE identity of a service in a cluster.
+pub(super) fn spiffe(cluster: &Cluster, namespace: &str, account: &str) -> String {
+    format!("spiffe://{}/ns/{namespace}/sa/{account}", cluster.mesh.trust_domain)
+}

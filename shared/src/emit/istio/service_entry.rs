@@ -1,0 +1,197 @@
+//! ServiceEntries: the endpoints of each lane, and stand-ins for names.
+//!
+//! Own pods and remote gateways are two entries of one host and namespace, which Istio merges; one entry cannot have both
+//! (`workloadSelector` excludes `endpoints`). Both agree in everything else, because which of them counts is decided by age.
+
+use super::plan::{Host, Lane, Plan, needs_dns};
+use super::{View, names};
+use crate::diagnostic::{Diagnostic, Diagnostics, codes};
+use crate::fleet::{ClusterId, Service};
+use crate::intent::service::Protocol;
+use crate::manifest::istio::{Endpoint, EntryPort, LabelMap, ServiceEntry, WorkloadSelector};
+use crate::manifest::{Body, Object, ServicePort, ServiceSpec};
+use std::collections::BTreeMap;
+
+/// Makes sidecars speak mutual TLS to an endpoint that is no pod of this cluster.
+const TLS_MODE: &str = "security.istio.io/tlsMode";
+
+pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>, found: &mut Diagnostics) {
+    let home = view.home(plan.provider);
+    let object = |name: String, entry: ServiceEntry| Object::new(home, name, plan.intents.clone(), Body::ServiceEntry(entry));
+    for host in &plan.hosts {
+        let lane = host.lane.map(|lane| &plan.lanes[lane]);
+        match lane {
+            None => objects.push(object(format!("{}.name", host.name), entry(plan, host, "STATIC"))),
+            Some(lane) if needs_dns(view, lane) => {
+                check_dns(view, plan, lane, found);
+                let endpoints = endpoints(view, plan.service, lane, true);
+                objects.push(object(format!("{}.remote", host.name), ServiceEntry { endpoints, ..entry(plan, host, "DNS") }));
+            }
+            Some(lane) => {
+                if lane.clusters().any(|cluster| cluster == view.cluster) {
+                    objects.push(object(format!("{}.local", host.name), local(view, plan, host)));
+                }
+                let endpoints = endpoints(view, plan.service, lane, false);
+                if !endpoints.is_empty() {
+                    objects.push(object(format!("{}.remote", host.name), ServiceEntry { endpoints, ..entry(plan, host, "STATIC") }));
+                }
+            }
+        }
+    }
+    let runs_here = plan.service.runs.contains(view.cluster);
+    if plan.fronts.iter().any(|front| front.local) && !runs_here && view.namespace_exists(&plan.service.namespace) {
+        objects.push(stub(plan));
+    }
+}
+
+fn entry(plan: &Plan<'_>, host: &Host, resolution: &'static str) -> ServiceEntry {
+    ServiceEntry {
+        hosts: vec![host.name.clone()],
+        addresses: host.vip.iter().map(ToString::to_string).collect(),
+        export_to: plan.namespaces.clone(),
+        location: "MESH_INTERNAL",
+        resolution,
+        ports: plan
+            .service
+            .ports
+            .iter()
+            .map(|port| EntryPort { number: port.number, name: names::entry_port(port), protocol: names::protocol(port.protocol), target_port: None })
+            .collect(),
+        workload_selector: None,
+        endpoints: Vec::new(),
+    }
+}
+
+/// The pods of this cluster.
+fn local(view: View<'_>, plan: &Plan<'_>, host: &Host) -> ServiceEntry {
+    let copy = plan.service.copy(view.cluster);
+    let mut entry = entry(plan, host, "STATIC");
+    for (port, own) in entry.ports.iter_mut().zip(&copy.ports) {
+        port.target_port = Some(own.target);
+    }
+    entry.workload_selector = Some(WorkloadSelector { labels: names::labels(&copy.selector) });
+    entry
+}
+
+/// The gateways of other clusters; with DNS also this cluster's own Service, because pods have no place in such an entry:
+/// their localities beside a failover order crash istiod 1.30 and newer (istio/istio#61857).
+fn endpoints(view: View<'_>, service: &Service, lane: &Lane, dns: bool) -> Vec<Endpoint> {
+    let fleet = &view.effective.fleet;
+    let most = lane.tiers.iter().flatten().filter_map(|cluster| fleet.cluster(*cluster).gateway.as_ref()).map(|gateway| gateway.addresses.len()).max().unwrap_or(1);
+    let several = lane.clusters().filter(|cluster| *cluster != view.cluster).any(|cluster| addresses(view, cluster) != addresses(view, lane.tiers[0][0]) || most > 1);
+    let mut endpoints = Vec::new();
+    for (index, tier) in lane.tiers.iter().enumerate() {
+        for cluster in tier {
+            let labels = marks(view, lane, index);
+            if *cluster == view.cluster {
+                if dns {
+                    let copy = service.copy(*cluster);
+                    endpoints.push(Endpoint {
+                        address: format!("{}.{}.svc.cluster.local", copy.service, service.namespace),
+                        ports: ports(service, |position| copy.ports[position].number),
+                        labels,
+                        weight: None,
+                    });
+                }
+                continue;
+            }
+            let Some(gateway) = &fleet.cluster(*cluster).gateway else { continue };
+            for address in &gateway.addresses {
+                endpoints.push(Endpoint {
+                    address: address.to_string(),
+                    ports: ports(service, |_| gateway.port.0),
+                    labels: labels.clone(),
+                    weight: (several && most > 1).then(|| weight(lane, view, gateway.addresses.len())),
+                });
+            }
+        }
+    }
+    endpoints
+}
+
+fn addresses(view: View<'_>, cluster: ClusterId) -> usize {
+    view.effective.fleet.cluster(cluster).gateway.as_ref().map_or(0, |gateway| gateway.addresses.len())
+}
+
+/// Clusters of a tier count alike, however many addresses their gateways have.
+fn weight(lane: &Lane, view: View<'_>, own: usize) -> u32 {
+    let counts = lane.clusters().filter(|cluster| *cluster != view.cluster).map(|cluster| addresses(view, cluster).max(1));
+    let common = counts.fold(1_usize, |common, count| (common * count / gcd(common, count)).min(5040));
+    u32::try_from((common / own.max(1)).max(1)).expect("at most 5040")
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn ports(service: &Service, number: impl Fn(usize) -> u16) -> BTreeMap<String, u16> {
+    service.ports.iter().enumerate().map(|(position, port)| (names::entry_port(port), number(position))).collect()
+}
+
+/// The marks by which `failoverPriority` makes tiers, see [`super::destination_rule::priorities`].
+fn marks(view: View<'_>, lane: &Lane, tier: usize) -> LabelMap {
+    let mut labels = LabelMap::from([(TLS_MODE.to_owned(), "istio".to_owned())]);
+    for boundary in 1..lane.tiers.len() {
+        let (side, marked) = match own_side(view, lane, boundary) {
+            Side::Before => ("beyond", tier >= boundary),
+            Side::Behind => ("upto", tier < boundary),
+        };
+        if marked {
+            labels.insert(names::mark(side, boundary), "true".to_owned());
+        }
+    }
+    labels
+}
+
+/// On which side of a boundary between tiers the own pods are, which carry no marks.
+pub(super) enum Side {
+    Before,
+    Behind,
+}
+
+pub(super) fn own_side(view: View<'_>, lane: &Lane, boundary: usize) -> Side {
+    let own_is_behind = lane.tiers[boundary..].iter().flatten().any(|cluster| *cluster == view.cluster);
+    if own_is_behind { Side::Behind } else { Side::Before }
+}
+
+/// Istio before 1.30 ignores the order of entries that are looked up in DNS (istio/istio#58674).
+fn check_dns(view: View<'_>, plan: &Plan<'_>, lane: &Lane, found: &mut Diagnostics) {
+    let target = view.target();
+    let service = plan.service;
+    let named = lane.clusters().find(|cluster| {
+        let gateway = view.effective.fleet.cluster(*cluster).gateway.as_ref();
+        *cluster != view.cluster && gateway.is_some_and(|gateway| gateway.addresses.iter().any(|address| matches!(address, crate::intent::types::Address::Name(_))))
+    });
+    let Some(gateway) = named.map(|cluster| view.effective.fleet.cluster(cluster)) else { return };
+    if lane.tiers.len() > 1 && view.minor < 30 {
+        let message = format!("{} runs Istio 1.{}, which cannot order {}/{} by tiers while the gateway of {} has a host name", target.name, view.minor, service.namespace, service.name, gateway.name);
+        found.push(Diagnostic::new(&codes::DNS_GATEWAY_VERSION, gateway.origin.place, message).also(target.origin.place, "the calling cluster").help("give the gateway fixed addresses, or upgrade the calling cluster to Istio 1.30"));
+    }
+    if lane.clusters().any(|cluster| cluster == view.cluster) {
+        let message = format!("callers in {} reach their own pods of {}/{} through the Kubernetes Service", target.name, service.namespace, service.name);
+        found.push(Diagnostic::new(&codes::DNS_LOCAL_PODS, gateway.origin.place, message).help("give the gateway fixed addresses for balancing pod by pod"));
+    }
+}
+
+/// A Service without pods, so that a cluster-local name resolves where the service does not run.
+fn stub(plan: &Plan<'_>) -> Object {
+    let ports = plan
+        .service
+        .ports
+        .iter()
+        .map(|port| ServicePort {
+            name: port.name.to_string(),
+            port: port.number,
+            protocol: "TCP",
+            target_port: port.number,
+            app_protocol: match port.protocol {
+                Protocol::Http => "http",
+                Protocol::Http2 => "http2",
+                Protocol::Grpc => "grpc",
+                Protocol::Tls => "tls",
+                Protocol::Tcp => "tcp",
+            },
+        })
+        .collect();
+    Object::new(plan.service.namespace.as_str(), plan.service.name.as_str(), plan.intents.clone(), Body::Service(ServiceSpec { ports }))
+}

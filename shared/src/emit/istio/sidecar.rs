@@ -1,0 +1,46 @@
+//! Sidecars: what the proxies of a service see, where it wants that limited to what it declares.
+
+use super::plan::Plan;
+use super::{View, names};
+use crate::diagnostic::Diagnostics;
+use crate::fleet::{Service, ServiceId};
+use crate::intent::service::Egress;
+use crate::manifest::istio::{OutboundTrafficPolicy, Sidecar, SidecarEgress, WorkloadSelector};
+use crate::manifest::{Body, Object};
+use std::collections::BTreeSet;
+
+pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: &mut Vec<Object>) {
+    let outbound_traffic_policy = match service.egress {
+        Egress::Open => return,
+        Egress::Declared => None,
+        Egress::Enforced => Some(OutboundTrafficPolicy { mode: "REGISTRY_ONLY" }),
+    };
+    let fleet = &view.effective.fleet;
+    let mut hosts = BTreeSet::from([format!("{}/*", view.target().mesh.namespace)]);
+    let mut documents = BTreeSet::from([service.origin.document]);
+    documents.extend(&service.located_by);
+    for dependency in service.dependencies.iter().filter(|dependency| dependency.clusters.contains(view.cluster)) {
+        let provider = fleet.service(dependency.provider);
+        let mut visible = BTreeSet::new();
+        if provider.runs.contains(view.cluster) {
+            visible.insert(format!("{}/{}.{}.svc.cluster.local", provider.namespace, provider.copy(view.cluster).service, provider.namespace));
+        }
+        if view.effective.edge(id, view.cluster, dependency.provider).is_some_and(crate::resolve::Edge::is_served) {
+            let edges: Vec<_> = view.effective.edges_from(view.cluster).filter(|edge| edge.provider == dependency.provider).collect();
+            // Findings about the plan are told where its objects are rendered.
+            let plan = Plan::of(view, &edges, &mut Diagnostics::default());
+            visible.extend(plan.fronts.iter().map(|front| format!("{}/{}", view.home(dependency.provider), front.name)));
+        }
+        if !visible.is_empty() {
+            documents.insert(provider.origin.document);
+            hosts.append(&mut visible);
+        }
+    }
+    let sidecar = Sidecar {
+        workload_selector: WorkloadSelector { labels: names::labels(&service.copy(view.cluster).selector) },
+        egress: vec![SidecarEgress { hosts: hosts.into_iter().collect() }],
+        outbound_traffic_policy,
+    };
+    let intents = documents.into_iter().map(|document| fleet.documents[document as usize].clone()).collect();
+    objects.push(Object::new(service.namespace.as_str(), names::of_service(service), intents, Body::Sidecar(sidecar)));
+}

@@ -1,0 +1,85 @@
+//! Objects become bytes. One function writes YAML, so that one test can hold it against Go's reader.
+
+use super::{Body, FLUX_SUBSTITUTE, INTENTS, Kind, MANAGED_BY, Object};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use std::collections::BTreeMap;
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Object", 4)?;
+        object.serialize_field("apiVersion", &self.kind.api_version())?;
+        object.serialize_field("kind", self.kind.as_str())?;
+        object.serialize_field("metadata", &Metadata::of(self))?;
+        match &self.body {
+            Body::Data(data) => object.serialize_field("data", data)?,
+            spec => object.serialize_field("spec", spec)?,
+        }
+        object.end()
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Metadata<'a> {
+    name: &'a str,
+    namespace: &'a str,
+    labels: BTreeMap<&'static str, &'static str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<&'static str, String>,
+}
+
+impl<'a> Metadata<'a> {
+    fn of(object: &'a Object) -> Self {
+        let mut annotations = object.annotations.clone();
+        if !object.intents.is_empty() {
+            let intents: Vec<String> = object.intents.iter().map(ToString::to_string).collect();
+            annotations.insert(INTENTS, intents.join(","));
+        }
+        if may_be_substituted(&object.body) {
+            annotations.insert(FLUX_SUBSTITUTE, "disabled".to_owned());
+        }
+        Self {
+            name: &object.name,
+            namespace: &object.namespace,
+            labels: [("app.kubernetes.io/managed-by", MANAGED_BY)].into_iter().collect(),
+            annotations,
+        }
+    }
+}
+
+/// Whether free text of the object contains what Flux replaces (`${…}`). Only routes carry free text.
+fn may_be_substituted(body: &Body) -> bool {
+    matches!(body.kind(), Kind::VirtualService | Kind::AuthorizationPolicy)
+        && serde_json::to_string(body).is_ok_and(|text| text.contains("${"))
+}
+
+/// The object as one YAML document, in kubectl's style.
+#[must_use]
+pub fn to_yaml(object: &Object) -> String {
+    // Folded lines would be read back the same, and be harder to compare.
+    let options = serde_saphyr::ser_options! { min_fold_chars: 1_000_000, folded_wrap_chars: 1_000_000, compact_list_indent: true };
+    serde_saphyr::to_string_with_options(object, options).expect("objects hold only strings, numbers, lists and maps")
+}
+
+/// The objects as one stream of YAML documents.
+#[must_use]
+pub fn to_yaml_stream(objects: &[Object]) -> String {
+    let mut text = String::with_capacity(objects.len() * 1024);
+    for (index, object) in objects.iter().enumerate() {
+        if index > 0 {
+            text.push_str("---\n");
+        }
+        text.push_str(&to_yaml(object));
+    }
+    text
+}
+
+/// The objects as kubectl prints them in JSON: one object alone, several as a `List`.
+#[must_use]
+pub fn to_json(objects: &[Object]) -> String {
+    let value = match objects {
+        [one] => serde_json::to_value(one),
+        many => serde_json::to_value(many).map(|items| serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items})),
+    };
+    let value = value.expect("objects hold only strings, numbers, lists and maps");
+    format!("{value:#}\n")
+}
