@@ -16,7 +16,7 @@ import (
 // Not parallel: it looks at every process of the plugin.
 func TestADeadlineEndsInAnErrorAndLeavesNothingBehind(t *testing.T) {
 	app := exampleApplication(t, "fleet", "eks")
-	for file := range 3000 {
+	for file := range 1000 {
 		app.write(t, fmt.Sprintf("noise/%d.yaml", file), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: noise}\n")
 	}
 	complete, err := app.render(t.Context(), t)
@@ -24,7 +24,7 @@ func TestADeadlineEndsInAnErrorAndLeavesNothingBehind(t *testing.T) {
 
 	failed := 0
 	// The server keeps 100 ms for its answer. The deadlines fall into the stream, the unpacking and the plugin's own run.
-	for deadline := 50 * time.Millisecond; deadline <= 650*time.Millisecond; deadline += 50 * time.Millisecond {
+	for deadline := 50 * time.Millisecond; deadline <= 500*time.Millisecond; deadline += 25 * time.Millisecond {
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		rendered, err := app.render(ctx, t)
 		cancel()
@@ -65,8 +65,8 @@ func TestALargeRepository(t *testing.T) {
 
 	app := exampleApplication(t, "teams/mesh", "eks")
 	for file := range 5000 {
-		app.write(t, fmt.Sprintf("charts/%d/values.yaml", file), "replicas: 1\n")
-		app.write(t, fmt.Sprintf("../shop/%d/main.go", file), "package main\n")
+		app.write(t, fmt.Sprintf("charts/values-%d.yaml", file), "replicas: 1\n")
+		app.write(t, fmt.Sprintf("../shop/main-%d.go", file), "package main\n")
 	}
 	rendered, err := app.render(t.Context(), t)
 	require.NoError(t, err)

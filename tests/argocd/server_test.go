@@ -1,7 +1,9 @@
 // Package argocd runs the Argo CD plugin under the real argocd-cmp-server, called by Argo CD's own repo-server code:
 // what is between an Application and the objects that Argo CD will apply is not imitated here.
 //
-// MESH_BIN_DIR is the folder that holds argocd-mesh-cmp and kubectl-mesh.
+// MESH_BIN_DIR is the folder that holds argocd-mesh-cmp and kubectl-mesh:
+//
+//	cargo build --release && MESH_BIN_DIR=$PWD/target/release go -C tests/argocd test ./...
 package argocd
 
 import (
