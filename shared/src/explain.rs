@@ -171,10 +171,10 @@ fn row(effective: &Effective, files: &[File], edge: &Edge, route: &Route, matche
     }
 }
 
-/// The path of the file behind an origin.
+/// The file behind an origin, relative to the path that was named.
 #[must_use]
 pub fn file_of(files: &[File], origin: Origin) -> String {
-    files.get(origin.place.file as usize).map(|file| file.path.clone()).unwrap_or_default()
+    files.get(origin.place.file as usize).map(|file| file.relative.clone()).unwrap_or_default()
 }
 
 /// Why there is no edge from a caller to a service: the condition that is missing.

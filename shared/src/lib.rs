@@ -51,7 +51,7 @@ impl World {
     #[must_use]
     pub fn of(mut files: Vec<File>, limits: &Limits, mut found: Diagnostics) -> Self {
         // The order in which files are handed in has no meaning.
-        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files.sort_by(|a, b| (&a.relative, &a.path).cmp(&(&b.relative, &b.path)));
         let (nodes, problems) = source::read(&files, limits);
         found.extend(problems);
         let documents = intent::read(&files, &nodes, &mut found);
@@ -80,7 +80,7 @@ impl World {
         let mut found = self.found.clone();
         if !found.has_errors() {
             for (cluster, _) in self.effective.fleet.cluster_ids() {
-                emit::render(&self.effective, cluster, &mut found);
+                drop(emit::render(&self.effective, cluster, &mut found));
             }
         }
         found.sorted()

@@ -7,11 +7,13 @@ pub(crate) use yaml::short;
 
 use crate::diagnostic::Diagnostics;
 
-/// A file as it was handed in; `path` is what people see in messages.
+/// A file as it was handed in.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// The path as the user can open it, or `<stdin>`.
+    /// The path as the user can open it, or `<stdin>`: what people see in messages.
     pub path: String,
+    /// The path relative to what the user named: what programs see.
+    pub relative: String,
     /// The bytes, whatever they are.
     pub bytes: Vec<u8>,
     /// Named by the user (then every document in it must be an intent) or found in a folder.

@@ -1,0 +1,129 @@
+//! `check`: findings for people, for programs, for code scanning and for pull requests.
+
+use mesh::diagnostic::{Code, Diagnostic, Severity, codes};
+use mesh::source::{File, Place};
+use mesh_files::report;
+use serde_json::{Value as Json, json};
+
+/// A form in which findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Text for people.
+    Table,
+    /// A JSON list.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Annotations of GitHub workflows.
+    Github,
+}
+
+/// The findings in this form.
+#[must_use]
+pub fn render(files: &[File], found: &[Diagnostic], format: Format) -> String {
+    match format {
+        Format::Table => report::findings(files, found, Severity::Note, usize::MAX) + &report::summary(found) + "\n",
+        Format::Json => format!("{:#}\n", Json::Array(found.iter().map(|diagnostic| finding(files, diagnostic)).collect())),
+        Format::Sarif => format!("{:#}\n", sarif(files, found)),
+        Format::Github => found.iter().map(|diagnostic| annotation(files, diagnostic)).collect(),
+    }
+}
+
+fn path(files: &[File], place: Place) -> &str {
+    files.get(place.file as usize).map_or("", |file| file.path.as_str())
+}
+
+fn finding(files: &[File], diagnostic: &Diagnostic) -> Json {
+    let place = |place: Place| json!({"file": path(files, place), "line": place.line, "column": place.column});
+    let at = diagnostic.place.map_or_else(|| json!({"file": null, "line": null, "column": null}), place);
+    let related: Vec<Json> = diagnostic
+        .related
+        .iter()
+        .map(|(at, role)| {
+            let mut at = place(*at);
+            at["message"] = json!(role);
+            at
+        })
+        .collect();
+    json!({
+        "code": diagnostic.code.id,
+        "severity": diagnostic.code.severity.as_str(),
+        "title": diagnostic.code.title,
+        "message": diagnostic.message,
+        "file": at["file"],
+        "line": at["line"],
+        "column": at["column"],
+        "help": diagnostic.help,
+        "related": related,
+    })
+}
+
+/// SARIF 2.1.0 (OASIS), sections 3.13 to 3.27.
+fn sarif(files: &[File], found: &[Diagnostic]) -> Json {
+    let level = |severity: Severity| severity.as_str();
+    let location = |place: Place| {
+        json!({"physicalLocation": {
+            "artifactLocation": {"uri": path(files, place)},
+            "region": {"startLine": place.line, "startColumn": place.column},
+        }})
+    };
+    let rules: Vec<Json> = codes::ALL
+        .iter()
+        .filter(|code| found.iter().any(|diagnostic| diagnostic.code.id == code.id))
+        .map(|code| json!({"id": code.id, "shortDescription": {"text": code.title}, "fullDescription": {"text": code.page}, "defaultConfiguration": {"level": level(code.severity)}}))
+        .collect();
+    let results: Vec<Json> = found
+        .iter()
+        .map(|diagnostic| {
+            let message = diagnostic.help.as_ref().map_or_else(|| diagnostic.message.clone(), |help| format!("{}; {help}", diagnostic.message));
+            json!({
+                "ruleId": diagnostic.code.id,
+                "level": level(diagnostic.code.severity),
+                "message": {"text": message},
+                "locations": diagnostic.place.map(location).into_iter().collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": {"name": "kubectl-mesh", "version": env!("CARGO_PKG_VERSION"), "rules": rules}}, "results": results}],
+    })
+}
+
+/// A workflow command; `%`, line ends, and in properties also `:` and `,` are escaped as the runner expects.
+fn annotation(files: &[File], diagnostic: &Diagnostic) -> String {
+    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
+    let kind = match diagnostic.code.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "notice",
+    };
+    let at = diagnostic.place.map_or_else(String::new, |place| format!("file={},line={},col={},", property(path(files, place)), place.line, place.column));
+    let help = diagnostic.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+    format!("::{kind} {at}title={}::{}\n", property(&format!("{} {}", diagnostic.code.id, diagnostic.code.title)), data(&format!("{}{help}", diagnostic.message)))
+}
+
+/// The page of a code.
+#[must_use]
+pub fn page(code: &Code) -> String {
+    format!("{} {}: {}\n\n{}\n", code.id, code.severity.as_str(), code.title, wrap(code.page, 100))
+}
+
+/// Breaks a paragraph into lines.
+fn wrap(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,9 @@
+//! What the kubectl plugins share, and what needs no cluster: flags, exit codes, tables, rendered folders.
+
+pub mod explain;
+pub mod findings;
+pub mod folder;
+pub mod input;
+pub mod output;
+pub mod run;
+pub mod table;

@@ -1,0 +1,62 @@
+//! `kubectl mesh`: the verbs that concern a whole fleet. Each verb is a module; this file only lists them.
+
+mod check;
+mod clusters;
+mod explain;
+mod render;
+mod requirements;
+mod schema;
+mod version;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use mesh_kit::input::Input;
+use mesh_kit::run::{self, Outcome};
+use std::process::ExitCode;
+
+/// Steer a fleet of service meshes by a few documents in Git: each cluster's own mesh resources, rendered from intents.
+#[derive(Parser)]
+#[command(name = "kubectl-mesh", bin_name = "kubectl mesh", disable_help_subcommand = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    input: Input,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Render(render::Args),
+    Check(check::Args),
+    Explain(explain::Args),
+    Clusters(clusters::Args),
+    Schema(schema::Args),
+    Version(version::Args),
+}
+
+fn main() -> ExitCode {
+    let matches = Cli::command().get_matches();
+    run::main(1, || {
+        let cli = Cli::from_arg_matches(&matches)?;
+        dispatch(&cli)
+    })
+}
+
+fn dispatch(cli: &Cli) -> Outcome {
+    match &cli.verb {
+        Verb::Render(args) => render::run(&cli.input, args),
+        Verb::Check(args) => check::run(&cli.input, args),
+        Verb::Explain(args) => explain::run(&cli.input, args),
+        Verb::Clusters(args) => clusters::run(&cli.input, args),
+        Verb::Schema(args) => schema::run(args),
+        Verb::Version(args) => version::run(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        super::Cli::command().debug_assert();
+    }
+}
