@@ -24,12 +24,18 @@ pub(crate) fn generate() -> Result<String, String> {
         }
         let shown: String = cluster.chars().take(64).flat_map(char::escape_debug).collect();
         let names: Vec<&str> = world.effective.fleet.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
-        let help = did_you_mean(cluster, names.iter().copied()).unwrap_or_else(|| format!("the clusters are {}", names.join(", ")));
-        return Err(format!("error: parameter \"cluster\": no Cluster document is called \"{shown}\"; {help} [MESH701]\n"));
+        let help = did_you_mean(cluster, names.iter().copied())
+            .unwrap_or_else(|| format!("the clusters are {}", names.join(", ")));
+        return Err(format!(
+            "error: parameter \"cluster\": no Cluster document is called \"{shown}\"; {help} [MESH701]\n"
+        ));
     };
     let rendered = world.render(id).map_err(|found| text(&found, Severity::Error))?;
-    let objects: Vec<Object> =
-        if request.waves == Some(false) { rendered.objects } else { rendered.objects.into_iter().map(Object::with_sync_wave).collect() };
+    let objects: Vec<Object> = if request.waves == Some(false) {
+        rendered.objects
+    } else {
+        rendered.objects.into_iter().map(Object::with_sync_wave).collect()
+    };
     // Argo CD logs what stands on stderr of a success.
     eprint!("{}", text(&rendered.found, Severity::Warning));
     Ok(to_yaml_stream(&objects))
@@ -46,7 +52,9 @@ fn refuse_overrides() -> Result<(), String> {
     }
     for name in names {
         if Path::new(&name).symlink_metadata().is_ok() {
-            return Err(format!("error: {name}: a file in the repository may not override the Application's source; remove it\n"));
+            return Err(format!(
+                "error: {name}: a file in the repository may not override the Application's source; remove it\n"
+            ));
         }
     }
     Ok(())

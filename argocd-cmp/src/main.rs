@@ -28,14 +28,18 @@ Parameters (ARGOCD_APP_PARAMETERS, set in an Application's spec.source.plugin.pa
 const MOST_FINDINGS: usize = 10;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["generate"] => generate::generate(),
         ["parameters"] => Ok(parameters::announcement()),
         ["version" | "--version" | "-V"] => Ok(format!("argocd-mesh-cmp v{}\n", env!("CARGO_PKG_VERSION"))),
         ["help" | "--help" | "-h"] | [] => Ok(USAGE.to_owned()),
-        [unknown, ..] => Err(format!("error: unknown command \"{}\"; the commands are generate, parameters and version\n", unknown.escape_debug())),
+        [unknown, ..] => Err(format!(
+            "error: unknown command \"{}\"; the commands are generate, parameters and version\n",
+            unknown.escape_debug()
+        )),
     };
     match result {
         // Written at once and completely, or not at all.

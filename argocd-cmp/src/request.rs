@@ -28,7 +28,10 @@ pub(crate) fn read() -> Result<Request, String> {
     let from_environment = variable("ARGOCD_ENV_CLUSTER")?.filter(|text| !text.is_empty());
     match (&request.cluster, from_environment) {
         (Some(parameter), Some(environment)) if *parameter != environment => {
-            return Err("error: parameter \"cluster\" and ARGOCD_ENV_CLUSTER name different clusters; set one of them\n".to_owned());
+            return Err(
+                "error: parameter \"cluster\" and ARGOCD_ENV_CLUSTER name different clusters; set one of them\n"
+                    .to_owned(),
+            );
         }
         (None, environment) => request.cluster = environment,
         (Some(_), _) => {}
@@ -55,8 +58,13 @@ pub(crate) fn variable(name: &str) -> Result<Option<String>, String> {
 
 fn parameters(text: &str) -> Result<Request, String> {
     // Argo CD writes `null` for a plugin without parameters.
-    let list: Option<Vec<Parameter>> = serde_json::from_str(text)
-        .map_err(|error| format!("error: ARGOCD_APP_PARAMETERS is not a list of parameters (line {}, column {})\n", error.line(), error.column()))?;
+    let list: Option<Vec<Parameter>> = serde_json::from_str(text).map_err(|error| {
+        format!(
+            "error: ARGOCD_APP_PARAMETERS is not a list of parameters (line {}, column {})\n",
+            error.line(),
+            error.column()
+        )
+    })?;
     let mut request = Request::default();
     for parameter in list.unwrap_or_default() {
         match parameter.name.as_str() {
@@ -70,12 +78,19 @@ fn parameters(text: &str) -> Result<Request, String> {
                 set(&mut request.waves, value, "waves")?;
             }
             "intents" => {
-                let list = parameter.array.or_else(|| parameter.string.map(|one| vec![one])).filter(|_| parameter.map.is_none());
-                request.intents.extend(list.ok_or("error: parameter \"intents\" needs `array`: a list of folders and files\n")?);
+                let list = parameter
+                    .array
+                    .or_else(|| parameter.string.map(|one| vec![one]))
+                    .filter(|_| parameter.map.is_none());
+                request
+                    .intents
+                    .extend(list.ok_or("error: parameter \"intents\" needs `array`: a list of folders and files\n")?);
             }
             other => {
                 let name: String = other.escape_debug().take(64).collect();
-                return Err(format!("error: parameter \"{name}\" is unknown; the parameters are cluster, intents and waves\n"));
+                return Err(format!(
+                    "error: parameter \"{name}\" is unknown; the parameters are cluster, intents and waves\n"
+                ));
             }
         }
     }
@@ -91,7 +106,9 @@ fn string(parameter: &Parameter) -> Result<String, String> {
 
 fn set<T: PartialEq>(slot: &mut Option<T>, value: T, name: &str) -> Result<(), String> {
     match slot.replace(value) {
-        Some(before) if slot.as_ref() != Some(&before) => Err(format!("error: parameter \"{name}\" is set twice, to different values\n")),
+        Some(before) if slot.as_ref() != Some(&before) => {
+            Err(format!("error: parameter \"{name}\" is set twice, to different values\n"))
+        }
         _ => Ok(()),
     }
 }

@@ -125,7 +125,12 @@ impl From<&RequestMatch> for Match {
             conditions.0.iter().map(|(name, value)| (name.to_string(), value.into())).collect()
         }
         let RequestMatch { path, headers, query, method } = value;
-        Self { path: path.as_ref().map(Into::into), headers: named(headers), query: named(query), method: method.as_ref().map(ToString::to_string) }
+        Self {
+            path: path.as_ref().map(Into::into),
+            headers: named(headers),
+            query: named(query),
+            method: method.as_ref().map(ToString::to_string),
+        }
     }
 }
 
@@ -145,7 +150,9 @@ fn edge_rows(effective: &Effective, files: &[File], edge: &Edge) -> Vec<Row> {
 
 fn row(effective: &Effective, files: &[File], edge: &Edge, route: &Route, matches: Option<&Vec<RequestMatch>>) -> Row {
     let fleet = &effective.fleet;
-    let names = |clusters: &[ClusterId]| clusters.iter().map(|cluster| fleet.cluster(*cluster).name.to_string()).collect::<Vec<_>>();
+    let names = |clusters: &[ClusterId]| {
+        clusters.iter().map(|cluster| fleet.cluster(*cluster).name.to_string()).collect::<Vec<_>>()
+    };
     let (caller, service) = (fleet.service(edge.caller), fleet.service(edge.provider));
     Row {
         caller: Caller {
@@ -155,7 +162,11 @@ fn row(effective: &Effective, files: &[File], edge: &Edge, route: &Route, matche
         },
         service: Service { namespace: service.namespace.to_string(), name: service.name.to_string() },
         matches: matches.map(|matches| matches.iter().map(Into::into).collect()),
-        shares: route.shares.iter().map(|share| Share { clusters: names(&share.clusters), percent: share.percent }).collect(),
+        shares: route
+            .shares
+            .iter()
+            .map(|share| Share { clusters: names(&share.clusters), percent: share.percent })
+            .collect(),
         tiers: route.tiers.iter().map(|tier| names(tier)).collect(),
         removed: route
             .removed

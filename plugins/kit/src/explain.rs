@@ -24,20 +24,30 @@ pub fn table(rows: &[Row], headers: bool) -> String {
             format!("{}/{}", row.service.namespace, row.service.name),
         ];
         if matched {
-            cells.push(row.matches.as_ref().map_or_else(|| "-".to_owned(), |matches| matches.iter().map(describe).collect::<Vec<_>>().join(" or ")));
+            cells.push(row.matches.as_ref().map_or_else(
+                || "-".to_owned(),
+                |matches| matches.iter().map(describe).collect::<Vec<_>>().join(" or "),
+            ));
         }
-        let shares: Vec<String> = row.shares.iter().map(|share| format!("{} {}%", share.clusters.join("+"), share.percent)).collect();
+        let shares: Vec<String> =
+            row.shares.iter().map(|share| format!("{} {}%", share.clusters.join("+"), share.percent)).collect();
         cells.push(or_dash(shares.join(", ")));
         for index in 0..shown {
             // More tiers than columns: the last column holds the rest.
-            let tiers = if index + 1 == TIERS.len() { row.tiers.get(index..).unwrap_or_default() } else { row.tiers.get(index..=index).unwrap_or_default() };
+            let tiers = if index + 1 == TIERS.len() {
+                row.tiers.get(index..).unwrap_or_default()
+            } else {
+                row.tiers.get(index..=index).unwrap_or_default()
+            };
             cells.push(or_dash(tiers.iter().map(|tier| tier.join(", ")).collect::<Vec<_>>().join(" > ")));
         }
         let removed: Vec<String> = row
             .removed
             .iter()
             .map(|removed| match (&removed.document, &removed.file, removed.line) {
-                (Some(document), Some(file), Some(line)) => format!("{}: {} ({document}, {file}:{line})", removed.cluster, removed.reason),
+                (Some(document), Some(file), Some(line)) => {
+                    format!("{}: {} ({document}, {file}:{line})", removed.cluster, removed.reason)
+                }
                 _ => format!("{}: {} (built in)", removed.cluster, removed.reason),
             })
             .collect();

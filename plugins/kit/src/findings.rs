@@ -23,7 +23,9 @@ pub enum Format {
 pub fn render(files: &[File], found: &[Diagnostic], format: Format) -> String {
     match format {
         Format::Table => report::findings(files, found, Severity::Note, usize::MAX) + &report::summary(found) + "\n",
-        Format::Json => format!("{:#}\n", Json::Array(found.iter().map(|diagnostic| finding(files, diagnostic)).collect())),
+        Format::Json => {
+            format!("{:#}\n", Json::Array(found.iter().map(|diagnostic| finding(files, diagnostic)).collect()))
+        }
         Format::Sarif => format!("{:#}\n", sarif(files, found)),
         Format::Github => found.iter().map(|diagnostic| annotation(files, diagnostic)).collect(),
     }
@@ -75,7 +77,10 @@ fn sarif(files: &[File], found: &[Diagnostic]) -> Json {
     let results: Vec<Json> = found
         .iter()
         .map(|diagnostic| {
-            let message = diagnostic.help.as_ref().map_or_else(|| diagnostic.message.clone(), |help| format!("{}; {help}", diagnostic.message));
+            let message = diagnostic
+                .help
+                .as_ref()
+                .map_or_else(|| diagnostic.message.clone(), |help| format!("{}; {help}", diagnostic.message));
             json!({
                 "ruleId": diagnostic.code.id,
                 "level": level(diagnostic.code.severity),
@@ -100,9 +105,15 @@ fn annotation(files: &[File], diagnostic: &Diagnostic) -> String {
         Severity::Warning => "warning",
         Severity::Note => "notice",
     };
-    let at = diagnostic.place.map_or_else(String::new, |place| format!("file={},line={},col={},", property(path(files, place)), place.line, place.column));
+    let at = diagnostic.place.map_or_else(String::new, |place| {
+        format!("file={},line={},col={},", property(path(files, place)), place.line, place.column)
+    });
     let help = diagnostic.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-    format!("::{kind} {at}title={}::{}\n", property(&format!("{} {}", diagnostic.code.id, diagnostic.code.title)), data(&format!("{}{help}", diagnostic.message)))
+    format!(
+        "::{kind} {at}title={}::{}\n",
+        property(&format!("{} {}", diagnostic.code.id, diagnostic.code.title)),
+        data(&format!("{}{help}", diagnostic.message))
+    )
 }
 
 /// The page of a code.

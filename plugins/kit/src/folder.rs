@@ -54,7 +54,8 @@ pub fn files(clusters: &BTreeMap<String, Vec<Object>>, layout: Layout) -> BTreeM
         };
         resources.sort();
         let list: String = resources.iter().map(|resource| format!("- {resource}\n")).collect();
-        let kustomization = format!("{HEADER}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{list}");
+        let kustomization =
+            format!("{HEADER}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{list}");
         files.insert(Path::new(cluster).join("kustomization.yaml"), kustomization);
     }
     files
@@ -91,7 +92,11 @@ pub fn write(folder: &Path, wanted: &BTreeMap<PathBuf, String>) -> anyhow::Resul
 
 /// Creates a folder and says which ones were new, the outermost first.
 fn create_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut missing: Vec<PathBuf> = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).map(Path::to_owned).collect();
+    let mut missing: Vec<PathBuf> = folder
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+        .map(Path::to_owned)
+        .collect();
     missing.reverse();
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     Ok(missing)
@@ -123,13 +128,19 @@ fn replace(folder: &Path, wanted: &BTreeMap<PathBuf, String>, journal: &mut Jour
     let own = own_files(folder)?;
     let mut written = Written::default();
     // Everything is written beside the folder's files first, so that a full disk is found before anything is touched.
-    let staging = tempfile::Builder::new().prefix(".kubectl-mesh-").tempdir_in(folder).with_context(|| format!("cannot write below {}", folder.display()))?;
+    let staging = tempfile::Builder::new()
+        .prefix(".kubectl-mesh-")
+        .tempdir_in(folder)
+        .with_context(|| format!("cannot write below {}", folder.display()))?;
     let mut staged = Vec::new();
     for (index, (path, text)) in wanted.iter().enumerate() {
         let target = folder.join(path);
         match fs::symlink_metadata(&target) {
             Ok(metadata) if !metadata.is_file() => bail!("{} is in the way: it is not a file", target.display()),
-            Ok(_) if !own.contains(&target) => bail!("{} is in the way: it was not written by kubectl-mesh; move it, or choose another folder", target.display()),
+            Ok(_) if !own.contains(&target) => bail!(
+                "{} is in the way: it was not written by kubectl-mesh; move it, or choose another folder",
+                target.display()
+            ),
             Ok(_) if fs::read(&target).is_ok_and(|bytes| bytes == text.as_bytes()) => {
                 written.unchanged += 1;
                 continue;

@@ -71,7 +71,8 @@ fn eprint(text: &str) {
 pub fn cluster(fleet: &Fleet, name: &str) -> anyhow::Result<ClusterId> {
     fleet.cluster_named(name).ok_or_else(|| {
         let names: Vec<&str> = fleet.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
-        let help = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| format!("the clusters are {}", names.join(", ")));
+        let help = did_you_mean(name, names.iter().copied())
+            .unwrap_or_else(|| format!("the clusters are {}", names.join(", ")));
         anyhow::anyhow!("no Cluster document is called \"{name}\"; {help}")
     })
 }
@@ -84,12 +85,18 @@ pub fn cluster(fleet: &Fleet, name: &str) -> anyhow::Result<ClusterId> {
 pub fn service(fleet: &Fleet, text: &str, namespace: Option<&str>) -> anyhow::Result<ServiceId> {
     let (namespace, name) = match text.split_once('/') {
         Some(pair) => pair,
-        None => (namespace.ok_or_else(|| anyhow::anyhow!("\"{text}\" does not say which namespace; write NAMESPACE/NAME"))?, text),
+        None => (
+            namespace
+                .ok_or_else(|| anyhow::anyhow!("\"{text}\" does not say which namespace; write NAMESPACE/NAME"))?,
+            text,
+        ),
     };
     fleet.service_named(namespace, name).ok_or_else(|| {
-        let all: Vec<String> = fleet.services.iter().map(|service| format!("{}/{}", service.namespace, service.name)).collect();
+        let all: Vec<String> =
+            fleet.services.iter().map(|service| format!("{}/{}", service.namespace, service.name)).collect();
         let wanted = format!("{namespace}/{name}");
-        let help = did_you_mean(&wanted, all.iter().map(String::as_str)).unwrap_or_else(|| "`kubectl mesh expose get` lists the services".to_owned());
+        let help = did_you_mean(&wanted, all.iter().map(String::as_str))
+            .unwrap_or_else(|| "`kubectl mesh expose get` lists the services".to_owned());
         anyhow::anyhow!("no MeshService is called {wanted}; {help}")
     })
 }

@@ -38,7 +38,9 @@ pub fn main(trouble: u8, command: impl FnOnce() -> Outcome) -> ExitCode {
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe))
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
 }
 
 /// Writes data to stdout, completely.

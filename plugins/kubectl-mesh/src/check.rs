@@ -47,7 +47,8 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     if let Some(wanted) = &args.explain {
         let wanted = wanted.to_uppercase();
         let Some(code) = codes::ALL.iter().find(|code| code.id == wanted) else {
-            let help = did_you_mean(&wanted, codes::ALL.iter().map(|code| code.id)).unwrap_or_else(|| "codes look like MESH102".to_owned());
+            let help = did_you_mean(&wanted, codes::ALL.iter().map(|code| code.id))
+                .unwrap_or_else(|| "codes look like MESH102".to_owned());
             eprintln!("error: there is no code {wanted}; {help}");
             return Err(Failure::Printed(2));
         };

@@ -53,7 +53,8 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         Verb::List(list) => run::print(&self::list(&world, list))?,
         Verb::Requirements(args) => {
             let only = args.cluster.as_deref().map(|name| input::cluster(&world.effective.fleet, name)).transpose()?;
-            let ids = world.effective.fleet.cluster_ids().map(|(id, _)| id).filter(|id| only.is_none_or(|only| only == *id));
+            let ids =
+                world.effective.fleet.cluster_ids().map(|(id, _)| id).filter(|id| only.is_none_or(|only| only == *id));
             let text: Vec<String> = ids.map(|id| requirements::of(&world.effective, id)).collect();
             run::print(&text.join("---\n"))?;
         }
@@ -69,7 +70,9 @@ fn list(world: &mesh::World, args: &List) -> String {
             format!("{}:{}", addresses.join(","), gateway.port.0)
         })
     };
-    let version = |cluster: &mesh::fleet::Cluster| cluster.mesh.version.as_ref().map_or_else(String::new, |(version, _)| version.to_string());
+    let version = |cluster: &mesh::fleet::Cluster| {
+        cluster.mesh.version.as_ref().map_or_else(String::new, |(version, _)| version.to_string())
+    };
     match args.output {
         Format::Name => fleet.clusters.iter().map(|cluster| format!("cluster/{}\n", cluster.name)).collect(),
         Format::Json => {
@@ -112,7 +115,11 @@ fn list(world: &mesh::World, args: &List) -> String {
                     fleet.services.iter().filter(|service| service.runs.contains(id)).count().to_string(),
                 ];
                 if wide {
-                    row.extend([cluster.context.clone(), cluster.zone.as_ref().map(ToString::to_string).unwrap_or_default(), cluster.mesh.trust_domain.to_string()]);
+                    row.extend([
+                        cluster.context.clone(),
+                        cluster.zone.as_ref().map(ToString::to_string).unwrap_or_default(),
+                        cluster.mesh.trust_domain.to_string(),
+                    ]);
                 }
                 table.push(row);
             }

@@ -46,8 +46,9 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     let from = args.from.as_deref().map(|text| input::caller(fleet, text, None)).transpose()?;
     let to = args.to.as_deref().map(|text| input::service(fleet, text, None)).transpose()?;
     let keep = |edge: &Edge| {
-        from.is_none_or(|(caller, cluster)| edge.caller == caller && cluster.is_none_or(|cluster| edge.cluster == cluster))
-            && to.is_none_or(|to| edge.provider == to)
+        from.is_none_or(|(caller, cluster)| {
+            edge.caller == caller && cluster.is_none_or(|cluster| edge.cluster == cluster)
+        }) && to.is_none_or(|to| edge.provider == to)
     };
     let rows = rows(&world.effective, &world.files, keep);
     if rows.is_empty()
@@ -56,7 +57,11 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         let service = fleet.service(caller);
         let places: Vec<_> = cluster.map_or_else(|| service.runs.iter().collect(), |cluster| vec![cluster]);
         let reasons: Vec<String> = places.into_iter().map(|cluster| why_no_edge(fleet, caller, cluster, to)).collect();
-        return Err(anyhow::anyhow!("nothing is routed: {}", reasons.first().map_or("the caller runs nowhere", String::as_str)).into());
+        return Err(anyhow::anyhow!(
+            "nothing is routed: {}",
+            reasons.first().map_or("the caller runs nowhere", String::as_str)
+        )
+        .into());
     }
     match args.output {
         Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&rows)?))?,

@@ -15,7 +15,12 @@ use std::process::ExitCode;
 
 /// Steer a fleet of service meshes by a few documents in Git: each cluster's own mesh resources, rendered from intents.
 #[derive(Parser)]
-#[command(name = "kubectl-mesh", bin_name = "kubectl mesh", disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(
+    name = "kubectl-mesh",
+    bin_name = "kubectl mesh",
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(flatten)]
     input: Input,

@@ -54,20 +54,31 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
             let (clusters, found) = all(&world)?;
             input::warn(&world, &found, Severity::Warning);
             let files = folder::files(&clusters, args.layout);
-            let written = folder::write(folder, &files).with_context(|| format!("nothing was changed in {}", folder.display()))?;
+            let written = folder::write(folder, &files)
+                .with_context(|| format!("nothing was changed in {}", folder.display()))?;
             eprintln!(
                 "{}: {} clusters; {} files created, {} changed, {} removed, {} unchanged",
-                folder.display(), clusters.len(), written.created, written.changed, written.removed, written.unchanged
+                folder.display(),
+                clusters.len(),
+                written.created,
+                written.changed,
+                written.removed,
+                written.unchanged
             );
         }
-        (None, None) => return Err(anyhow::anyhow!("name a cluster with --cluster, or use --all with --output-dir").into()),
+        (None, None) => {
+            return Err(anyhow::anyhow!("name a cluster with --cluster, or use --all with --output-dir").into());
+        }
     }
     Ok(0)
 }
 
+/// Every cluster's objects by name, and the warnings.
+type Fleet = (BTreeMap<String, Vec<Object>>, Vec<Diagnostic>);
+
 /// Every cluster's objects. Clusters share nothing but the effective fleet, so they are rendered side by side; the result
 /// is put together in the order of names.
-fn all(world: &World) -> Result<(BTreeMap<String, Vec<Object>>, Vec<Diagnostic>), run::Failure> {
+fn all(world: &World) -> Result<Fleet, run::Failure> {
     let fleet = &world.effective.fleet;
     let ids: Vec<_> = fleet.cluster_ids().map(|(id, _)| id).collect();
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().max(1));
@@ -96,4 +107,3 @@ fn all(world: &World) -> Result<(BTreeMap<String, Vec<Object>>, Vec<Diagnostic>)
     let found = found.sorted();
     if failed { Err(input::refuse(world, &found)) } else { Ok((clusters, found)) }
 }
-

@@ -18,12 +18,22 @@ pub(crate) fn of(effective: &Effective, id: ClusterId) -> String {
         let _ = writeln!(
             text,
             "#\n# Values of the gateway chart, in namespace {}; {served} services are offered to other clusters.\n# Its load balancer must pass TCP through on {}:{}.\n# networkGateway keeps the gateway from seeing other networks' endpoints.\nlabels: {{{}}}\nnetworkGateway: {}\nservice:\n  ports:\n  - {{name: tls, port: {}, targetPort: {}}}",
-            gateway.namespace, addresses.join(", "), gateway.port.0, labels.join(", "), cluster.network, gateway.port.0, gateway.port.0
+            gateway.namespace,
+            addresses.join(", "),
+            gateway.port.0,
+            labels.join(", "),
+            cluster.network,
+            gateway.port.0,
+            gateway.port.0
         );
     }
     let namespaces = namespaces(effective, id);
     if !namespaces.is_empty() {
-        let _ = writeln!(text, "#\n# Namespaces that must exist: {}", namespaces.into_iter().collect::<Vec<_>>().join(", "));
+        let _ = writeln!(
+            text,
+            "#\n# Namespaces that must exist: {}",
+            namespaces.into_iter().collect::<Vec<_>>().join(", ")
+        );
     }
     if !cluster.mesh.dns_capture {
         dns(&mut text, effective, id);
@@ -44,9 +54,11 @@ fn mesh_config(text: &mut String, effective: &Effective, id: ClusterId, cluster:
         }
     }
     peers.remove(cluster.mesh.trust_domain.as_str());
-    let _ = writeln!(text, "#\n# MeshConfig (istiod's values, meshConfig):\ntrustDomain: {}", cluster.mesh.trust_domain);
+    let _ =
+        writeln!(text, "#\n# MeshConfig (istiod's values, meshConfig):\ntrustDomain: {}", cluster.mesh.trust_domain);
     if !cluster.mesh.trust_domain_aliases.is_empty() {
-        let aliases: Vec<&str> = cluster.mesh.trust_domain_aliases.iter().map(mesh::intent::types::TrustDomain::as_str).collect();
+        let aliases: Vec<&str> =
+            cluster.mesh.trust_domain_aliases.iter().map(mesh::intent::types::TrustDomain::as_str).collect();
         let _ = writeln!(text, "trustDomainAliases: [{}]", aliases.join(", "));
     }
     if !peers.is_empty() {
@@ -66,7 +78,9 @@ fn namespaces(effective: &Effective, id: ClusterId) -> BTreeSet<String> {
     let cluster = fleet.cluster(id);
     let mut namespaces = BTreeSet::from([cluster.mesh.import_namespace.to_string()]);
     namespaces.extend(cluster.gateway.as_ref().map(|gateway| gateway.namespace.to_string()));
-    namespaces.extend(fleet.services.iter().filter(|service| service.runs.contains(id)).map(|service| service.namespace.to_string()));
+    namespaces.extend(
+        fleet.services.iter().filter(|service| service.runs.contains(id)).map(|service| service.namespace.to_string()),
+    );
     namespaces
 }
 
@@ -81,7 +95,10 @@ fn dns(text: &mut String, effective: &Effective, id: ClusterId) {
         }
     }
     if !names.is_empty() {
-        let _ = writeln!(text, "#\n# No DNS capture: the cluster's DNS must answer these names (CoreDNS, plugin hosts):\n# hosts {{");
+        let _ = writeln!(
+            text,
+            "#\n# No DNS capture: the cluster's DNS must answer these names (CoreDNS, plugin hosts):\n# hosts {{"
+        );
         for (name, address) in names {
             let _ = writeln!(text, "#   {address} {name}");
         }

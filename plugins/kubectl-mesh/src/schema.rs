@@ -22,11 +22,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Outcome {
     let kind = match &args.kind {
         None => None,
-        Some(name) => Some(Kind::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(name)).ok_or_else(|| {
-            let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
-            let help = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| format!("the kinds are {}", names.join(", ")));
-            anyhow::anyhow!("there is no kind \"{name}\"; {help}")
-        })?),
+        Some(name) => {
+            Some(Kind::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(name)).ok_or_else(|| {
+                let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+                let help = did_you_mean(name, names.iter().copied())
+                    .unwrap_or_else(|| format!("the kinds are {}", names.join(", ")));
+                anyhow::anyhow!("there is no kind \"{name}\"; {help}")
+            })?)
+        }
     };
     run::print(&format!("{:#}\n", mesh::intent::schema::schema(kind)))?;
     Ok(0)

@@ -60,7 +60,9 @@ impl Reader<'_> {
             Err(error) => self.refuse(path, describe(&error)),
             Ok(metadata) if metadata.is_dir() => self.folder(path),
             Ok(metadata) if metadata.is_file() => {
-                let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+                let name = path
+                    .file_name()
+                    .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
                 self.file(path, name, true);
             }
             Ok(_) => self.refuse(path, "neither a file nor a folder"),
@@ -131,7 +133,8 @@ impl Reader<'_> {
         let size = bytes.len() as u64;
         self.bytes += size;
         if size > self.bounds.file_bytes {
-            return self.refuse(path, format!("larger than {} bytes; split it into several files", self.bounds.file_bytes));
+            return self
+                .refuse(path, format!("larger than {} bytes; split it into several files", self.bounds.file_bytes));
         }
         if self.bytes > self.bounds.total_bytes {
             self.full = true;
@@ -167,6 +170,8 @@ fn is_hidden(entry: &DirEntry) -> bool {
 fn is_document(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.to_lowercase();
-    let known = path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known)));
+    let known = path
+        .extension()
+        .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known)));
     known && stem != "kustomization.yaml" && stem != "kustomization.yml"
 }

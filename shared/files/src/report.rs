@@ -16,7 +16,8 @@ pub fn place(files: &[File], place: Place) -> String {
 #[must_use]
 pub fn finding(files: &[File], diagnostic: &Diagnostic) -> String {
     let at = diagnostic.place.map(|at| format!("{}: ", place(files, at))).unwrap_or_default();
-    let mut text = format!("{}: {at}{} [{}]\n", diagnostic.code.severity.as_str(), diagnostic.message, diagnostic.code.id);
+    let mut text =
+        format!("{}: {at}{} [{}]\n", diagnostic.code.severity.as_str(), diagnostic.message, diagnostic.code.id);
     for (at, role) in &diagnostic.related {
         let _ = writeln!(text, "  {}: {role}", place(files, *at));
     }
@@ -29,7 +30,8 @@ pub fn finding(files: &[File], diagnostic: &Diagnostic) -> String {
 /// Findings at or above a severity, the worst first, at most `most` of them.
 #[must_use]
 pub fn findings(files: &[File], diagnostics: &[Diagnostic], least: Severity, most: usize) -> String {
-    let mut wanted: Vec<&Diagnostic> = diagnostics.iter().filter(|diagnostic| diagnostic.code.severity >= least).collect();
+    let mut wanted: Vec<&Diagnostic> =
+        diagnostics.iter().filter(|diagnostic| diagnostic.code.severity >= least).collect();
     wanted.sort_by_key(|diagnostic| std::cmp::Reverse(diagnostic.code.severity));
     let mut text: String = wanted.iter().take(most).map(|diagnostic| finding(files, diagnostic)).collect();
     if wanted.len() > most {

@@ -16,8 +16,15 @@ pub(super) fn check(effective: &Effective, found: &mut Diagnostics) {
         .collect();
     if !open.is_empty() {
         let more = if open.len() > NAMED { ", …" } else { "" };
-        let message = format!("{} without an access policy, open to the mesh: {}{more}", count(open.len(), "service"), open[..open.len().min(NAMED)].join(", "));
-        found.push(Diagnostic::new(&codes::NO_POLICY, None, message).help("write an AccessPolicy for each, or one with `default: true`"));
+        let message = format!(
+            "{} without an access policy, open to the mesh: {}{more}",
+            count(open.len(), "service"),
+            open[..open.len().min(NAMED)].join(", ")
+        );
+        found.push(
+            Diagnostic::new(&codes::NO_POLICY, None, message)
+                .help("write an AccessPolicy for each, or one with `default: true`"),
+        );
     }
     for policy in &fleet.access {
         let Some(to) = policy.to else { continue };
@@ -25,8 +32,14 @@ pub(super) fn check(effective: &Effective, found: &mut Diagnostics) {
             let Source::Service { place, service, .. } = source else { continue };
             if !effective.access.dependents(to).iter().any(|(dependent, _)| dependent == service) {
                 let (caller, called) = (fleet.service(*service), fleet.service(to));
-                let message = format!("{}/{} may call {}/{} and declares no dependency on it", caller.namespace, caller.name, called.namespace, called.name);
-                found.push(Diagnostic::new(&codes::UNUSED_PERMISSION, *place, message).help("add the dependency, or remove the item"));
+                let message = format!(
+                    "{}/{} may call {}/{} and declares no dependency on it",
+                    caller.namespace, caller.name, called.namespace, called.name
+                );
+                found.push(
+                    Diagnostic::new(&codes::UNUSED_PERMISSION, *place, message)
+                        .help("add the dependency, or remove the item"),
+                );
             }
         }
     }

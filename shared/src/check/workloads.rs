@@ -13,7 +13,9 @@ pub(super) fn check(effective: &Effective, found: &mut Diagnostics) {
     for (id, service) in fleet.service_ids() {
         by_namespace.entry(&service.namespace).or_default().push((id, service));
     }
-    let limited = |id: ServiceId, service: &Service| effective.access.service(id).mode.is_some() || service.egress != Egress::Open;
+    let limited = |id: ServiceId, service: &Service| {
+        effective.access.service(id).mode.is_some() || service.egress != Egress::Open
+    };
     for services in by_namespace.values() {
         // Most selectors have one label of their own, so services are compared only where they share an entry.
         let mut by_entry: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
@@ -36,7 +38,13 @@ pub(super) fn check(effective: &Effective, found: &mut Diagnostics) {
                     }
                     if let Some(cluster) = a.runs.and(&b.runs).iter().find(|cluster| overlap(a, b, *cluster)) {
                         reported.insert((first, second));
-                        let message = format!("{}/{} and {} choose the same pods in {}", a.namespace, a.name, b.name, fleet.cluster(cluster).name);
+                        let message = format!(
+                            "{}/{} and {} choose the same pods in {}",
+                            a.namespace,
+                            a.name,
+                            b.name,
+                            fleet.cluster(cluster).name
+                        );
                         found.push(
                             Diagnostic::new(&codes::SHARED_WORKLOAD, b.origin.place, message)
                                 .also(a.origin.place, "the other service")

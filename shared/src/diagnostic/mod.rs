@@ -122,7 +122,12 @@ impl Diagnostics {
     #[must_use]
     pub fn sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by(|a, b| {
-            (a.place.is_none(), a.place, a.code.id, &a.message).cmp(&(b.place.is_none(), b.place, b.code.id, &b.message))
+            (a.place.is_none(), a.place, a.code.id, &a.message).cmp(&(
+                b.place.is_none(),
+                b.place,
+                b.code.id,
+                &b.message,
+            ))
         });
         self.list.dedup_by(|a, b| a.place == b.place && a.code == b.code && a.message == b.message);
         self.list

@@ -18,7 +18,10 @@ pub fn render(effective: &Effective, cluster: ClusterId, found: &mut Diagnostics
         MeshType::Istio => istio::render(effective, cluster, found),
         MeshType::Linkerd => {
             let message = format!("the mesh of {} is Linkerd, for which there is no backend yet", target.name);
-            found.push(Diagnostic::new(&codes::NO_BACKEND, target.origin.place, message).help("render the other clusters one by one with --cluster"));
+            found.push(
+                Diagnostic::new(&codes::NO_BACKEND, target.origin.place, message)
+                    .help("render the other clusters one by one with --cluster"),
+            );
             return Vec::new();
         }
     };

@@ -19,14 +19,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn fleet(documents: &Documents, found: &mut Diagnostics) -> Fleet {
     let mut ids = Vec::new();
-    let mut clusters: Vec<Cluster> = documents.clusters.iter().map(|document| cluster(document, &mut ids, found)).collect();
+    let mut clusters: Vec<Cluster> =
+        documents.clusters.iter().map(|document| cluster(document, &mut ids, found)).collect();
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     if clusters.is_empty() {
-        found.push(Diagnostic::new(&codes::NO_CLUSTERS, None, "no Cluster document was read").help("name the folder of the inventory with -f"));
+        found.push(
+            Diagnostic::new(&codes::NO_CLUSTERS, None, "no Cluster document was read")
+                .help("name the folder of the inventory with -f"),
+        );
     }
     if let Some(surplus) = clusters.get(MAX_CLUSTERS) {
         let message = format!("{} clusters; one fleet has at most {MAX_CLUSTERS}", clusters.len());
-        found.push(Diagnostic::new(&codes::TOO_MANY_CLUSTERS, surplus.origin.place, message).help("split the inventory into fleets"));
+        found.push(
+            Diagnostic::new(&codes::TOO_MANY_CLUSTERS, surplus.origin.place, message)
+                .help("split the inventory into fleets"),
+        );
         clusters.truncate(MAX_CLUSTERS);
     }
     let mut build = Build {
@@ -55,7 +62,9 @@ pub(super) fn fleet(documents: &Documents, found: &mut Diagnostics) -> Fleet {
     let order = |fleet: &[DocumentId], origin: Origin| fleet[origin.document as usize].clone();
     fleet.traffic.sort_by_cached_key(|policy| order(&fleet.documents, policy.origin));
     fleet.access.sort_by_cached_key(|policy| order(&fleet.documents, policy.origin));
-    fleet.guardrails.sort_by_cached_key(|rule| (order(&fleet.documents, rule.origin), rule.origin.place.line, rule.origin.place.column));
+    fleet.guardrails.sort_by_cached_key(|rule| {
+        (order(&fleet.documents, rule.origin), rule.origin.place.line, rule.origin.place.column)
+    });
     fleet
 }
 
@@ -74,18 +83,27 @@ fn cluster(document: &Document<ClusterSpec>, ids: &mut Vec<DocumentId>, found: &
     let origin = add(ids, &document.id, document.place);
     let name = document.id.name.as_str();
     if RESERVED.contains(&name) {
-        found.push(Diagnostic::new(&codes::RESERVED, document.place, format!("\"{name}\" is a reserved word")).help("give the cluster another name"));
+        found.push(
+            Diagnostic::new(&codes::RESERVED, document.place, format!("\"{name}\" is a reserved word"))
+                .help("give the cluster another name"),
+        );
     }
     for key in FIELDS {
         if document.labels.0.contains_key(key) {
-            found.push(Diagnostic::new(&codes::RESERVED, document.place, format!("\"{key}\" cannot be a label of a cluster")).help(format!("set `spec.{key}`: cluster sets read it from there")));
+            found.push(
+                Diagnostic::new(&codes::RESERVED, document.place, format!("\"{key}\" cannot be a label of a cluster"))
+                    .help(format!("set `spec.{key}`: cluster sets read it from there")),
+            );
         }
     }
     let spec = &document.spec;
     let mesh = &spec.mesh;
     Cluster {
         name: crate::intent::types::ClusterName::parse(name).unwrap_or_else(|| {
-            found.push(Diagnostic::new(&codes::BAD_VALUE, document.place, "the name of a cluster has at most 63 characters").help("shorten the name"));
+            found.push(
+                Diagnostic::new(&codes::BAD_VALUE, document.place, "the name of a cluster has at most 63 characters")
+                    .help("shorten the name"),
+            );
             crate::intent::types::ClusterName::parse("too-long").expect("a valid name")
         }),
         origin,
@@ -110,7 +128,12 @@ fn cluster(document: &Document<ClusterSpec>, ids: &mut Vec<DocumentId>, found: &
             let mut addresses = gateway.address.0.clone();
             addresses.sort();
             addresses.dedup();
-            Gateway { addresses, port: gateway.port, namespace: gateway.namespace.clone(), selector: gateway.selector.clone() }
+            Gateway {
+                addresses,
+                port: gateway.port,
+                namespace: gateway.namespace.clone(),
+                selector: gateway.selector.clone(),
+            }
         }),
     }
 }
@@ -149,19 +172,35 @@ impl Build<'_> {
     fn lookup(&mut self, namespace: &str, name: &str, place: Place) -> Option<ServiceId> {
         let id = self.index.get(&(namespace.to_owned(), name.to_owned())).copied();
         if id.is_none() {
-            let elsewhere: Vec<&str> = self.index.keys().filter(|(_, other)| other == name).map(|(namespace, _)| namespace.as_str()).take(3).collect();
+            let elsewhere: Vec<&str> = self
+                .index
+                .keys()
+                .filter(|(_, other)| other == name)
+                .map(|(namespace, _)| namespace.as_str())
+                .take(3)
+                .collect();
             let help = if let Some(other) = elsewhere.first() {
-                format!("there is one in namespace {}; write {{service: {name}, namespace: {other}}}", elsewhere.join(", "))
+                format!(
+                    "there is one in namespace {}; write {{service: {name}, namespace: {other}}}",
+                    elsewhere.join(", ")
+                )
             } else {
                 let near = self.index.keys().filter(|(other, _)| other == namespace).map(|(_, name)| name.as_str());
                 did_you_mean(name, near).unwrap_or_else(|| "write a MeshService for it, or correct the name".to_owned())
             };
-            self.report(Diagnostic::new(&codes::UNKNOWN_SERVICE, place, format!("no MeshService is called {namespace}/{name}")).help(help));
+            self.report(
+                Diagnostic::new(&codes::UNKNOWN_SERVICE, place, format!("no MeshService is called {namespace}/{name}"))
+                    .help(help),
+            );
         }
         id
     }
 
-    fn locations(&mut self, documents: &[Document<ServiceLocationsSpec>], ids: &mut Vec<DocumentId>) -> BTreeMap<(String, String), Observed> {
+    fn locations(
+        &mut self,
+        documents: &[Document<ServiceLocationsSpec>],
+        ids: &mut Vec<DocumentId>,
+    ) -> BTreeMap<(String, String), Observed> {
         let mut observed: BTreeMap<(String, String), Observed> = BTreeMap::new();
         for document in documents {
             let origin = add(ids, &document.id, document.place);
@@ -169,10 +208,16 @@ impl Build<'_> {
                 let key = (entry.namespace.to_string(), entry.name.to_string());
                 if !self.index.contains_key(&key) {
                     let message = format!("{}/{} was observed and has no MeshService", key.0, key.1);
-                    self.report(Diagnostic::new(&codes::LOCATION_UNUSED, entry.place, message).help("the entry is ignored"));
+                    self.report(
+                        Diagnostic::new(&codes::LOCATION_UNUSED, entry.place, message).help("the entry is ignored"),
+                    );
                     continue;
                 }
-                let ids: Vec<_> = entry.clusters.iter().filter_map(|name| self.selector.named(name.as_str(), name.place, self.found)).collect();
+                let ids: Vec<_> = entry
+                    .clusters
+                    .iter()
+                    .filter_map(|name| self.selector.named(name.as_str(), name.place, self.found))
+                    .collect();
                 let seen = observed.entry(key).or_default();
                 seen.clusters = seen.clusters.or(&ids.into_iter().collect());
                 seen.place.get_or_insert(entry.place);
@@ -189,14 +234,23 @@ impl Build<'_> {
         observed
     }
 
-    fn service(&mut self, document: &Document<MeshServiceSpec>, locations: &BTreeMap<(String, String), Observed>, ids: &mut Vec<DocumentId>) -> Service {
+    fn service(
+        &mut self,
+        document: &Document<MeshServiceSpec>,
+        locations: &BTreeMap<(String, String), Observed>,
+        ids: &mut Vec<DocumentId>,
+    ) -> Service {
         let origin = add(ids, &document.id, document.place);
         let spec = &document.spec;
         let namespace = document.id.namespace.clone().expect("read only with a namespace");
         let name = ServiceName::parse(document.id.name.as_str()).unwrap_or_else(|| {
             self.report(
-                Diagnostic::new(&codes::BAD_VALUE, document.place, format!("\"{}\" is not the name of a service", document.id.name))
-                    .help("use at most 63 lower-case letters, digits and `-`, beginning with a letter"),
+                Diagnostic::new(
+                    &codes::BAD_VALUE,
+                    document.place,
+                    format!("\"{}\" is not the name of a service", document.id.name),
+                )
+                .help("use at most 63 lower-case letters, digits and `-`, beginning with a letter"),
             );
             ServiceName::parse("invalid").expect("a valid name")
         });
@@ -208,34 +262,52 @@ impl Build<'_> {
             if accounts.len() > 1 {
                 let names: Vec<&str> = accounts.iter().map(ServiceAccount::as_str).collect();
                 self.report(
-                    Diagnostic::new(&codes::ACCOUNT_CHOICE, document.place, format!("the pods were seen with the service accounts {}", names.join(", ")))
-                        .help(format!("write `workload: {{serviceAccount: {}}}` or another of them", names[0])),
+                    Diagnostic::new(
+                        &codes::ACCOUNT_CHOICE,
+                        document.place,
+                        format!("the pods were seen with the service accounts {}", names.join(", ")),
+                    )
+                    .help(format!("write `workload: {{serviceAccount: {}}}` or another of them", names[0])),
                 );
             }
             accounts.first().cloned()
         });
         let copy = ServiceCopy {
             service: name.clone(),
-            ports: ports.iter().map(|port| CopyPort { number: port.port.0, target: port.target_port.unwrap_or(port.port).0 }).collect(),
+            ports: ports
+                .iter()
+                .map(|port| CopyPort { number: port.port.0, target: port.target_port.unwrap_or(port.port).0 })
+                .collect(),
             selector: spec
                 .workload
                 .as_ref()
                 .and_then(|workload| workload.selector.clone())
                 .or_else(|| seen.and_then(|seen| seen.selector.clone()))
-                .unwrap_or_else(|| crate::intent::types::Selector(Labels([("app".into(), name.as_str().into())].into_iter().collect()))),
-            account: account.unwrap_or_else(|| ServiceAccount::parse(name.as_str()).expect("a service name is a service account name")),
+                .unwrap_or_else(|| {
+                    crate::intent::types::Selector(Labels([("app".into(), name.as_str().into())].into_iter().collect()))
+                }),
+            account: account.unwrap_or_else(|| {
+                ServiceAccount::parse(name.as_str()).expect("a service name is a service account name")
+            }),
         };
         let variants = self.variants(document, &ports, &copy, &runs);
         let exposure = spec.expose.as_ref().map(|expose| self.exposure(&namespace, &name, &variants, expose));
         Service {
             dependencies: self.dependencies(document, &namespace, &runs),
-            located_by: if spec.clusters.is_none() { seen.map(|seen| seen.documents.iter().copied().collect()).unwrap_or_default() } else { Vec::new() },
+            located_by: if spec.clusters.is_none() {
+                seen.map(|seen| seen.documents.iter().copied().collect()).unwrap_or_default()
+            } else {
+                Vec::new()
+            },
             namespace,
             name,
             labels: document.labels.clone(),
             origin,
             runs,
-            ports: ports.iter().map(|port| ServicePort { name: port.name.clone(), number: port.port.0, protocol: port.protocol }).collect(),
+            ports: ports
+                .iter()
+                .map(|port| ServicePort { name: port.name.clone(), number: port.port.0, protocol: port.protocol })
+                .collect(),
             copy,
             variants,
             exposure,
@@ -248,8 +320,12 @@ impl Build<'_> {
         let Some(declared) = &document.spec.clusters else {
             if seen.is_none() {
                 self.report(
-                    Diagnostic::new(&codes::NO_LOCATION, document.place, format!("nothing says where {} runs", document.id.name))
-                        .help("add `clusters:`, or let `kubectl mesh discover` write a ServiceLocations document"),
+                    Diagnostic::new(
+                        &codes::NO_LOCATION,
+                        document.place,
+                        format!("nothing says where {} runs", document.id.name),
+                    )
+                    .help("add `clusters:`, or let `kubectl mesh discover` write a ServiceLocations document"),
                 );
             }
             return seen.map_or(Clusters::NONE, |seen| seen.clusters);
@@ -258,8 +334,12 @@ impl Build<'_> {
         if let Some(seen) = seen
             && seen.clusters != runs
         {
-            let mut diagnostic = Diagnostic::new(&codes::LOCATION_DIFFERS, declared.place, "the service was observed in other clusters than these")
-                .help("correct `clusters`, or remove it so that the observation counts");
+            let mut diagnostic = Diagnostic::new(
+                &codes::LOCATION_DIFFERS,
+                declared.place,
+                "the service was observed in other clusters than these",
+            )
+            .help("correct `clusters`, or remove it so that the observation counts");
             if let Some(place) = seen.place {
                 diagnostic = diagnostic.also(place, "observed here");
             }
@@ -272,8 +352,12 @@ impl Build<'_> {
     fn ports(&mut self, document: &Document<MeshServiceSpec>, seen: Option<&Observed>) -> Vec<service::ServicePort> {
         let Some(ports) = document.spec.ports.as_ref().or_else(|| seen.and_then(|seen| seen.ports.as_ref())) else {
             self.report(
-                Diagnostic::new(&codes::NO_PORTS, document.place, format!("nothing says which ports {} has", document.id.name))
-                    .help("add `ports: [{name: http, port: 8080}]`"),
+                Diagnostic::new(
+                    &codes::NO_PORTS,
+                    document.place,
+                    format!("nothing says which ports {} has", document.id.name),
+                )
+                .help("add `ports: [{name: http, port: 8080}]`"),
             );
             return Vec::new();
         };
@@ -282,7 +366,10 @@ impl Build<'_> {
         for port in &ports {
             if !names.insert(port.name.clone()) || !numbers.insert(port.port) {
                 let message = format!("a second port with the name \"{}\" or the number {}", port.name, port.port.0);
-                self.report(Diagnostic::new(&codes::DUPLICATE_PORT, port.place, message).help("give every port a name and number of its own"));
+                self.report(
+                    Diagnostic::new(&codes::DUPLICATE_PORT, port.place, message)
+                        .help("give every port a name and number of its own"),
+                );
             }
         }
         ports.sort_by_key(|port| port.port);
@@ -290,22 +377,49 @@ impl Build<'_> {
         ports
     }
 
-    fn variants(&mut self, document: &Document<MeshServiceSpec>, ports: &[service::ServicePort], base: &ServiceCopy, runs: &Clusters) -> Vec<(Clusters, ServiceCopy)> {
+    fn variants(
+        &mut self,
+        document: &Document<MeshServiceSpec>,
+        ports: &[service::ServicePort],
+        base: &ServiceCopy,
+        runs: &Clusters,
+    ) -> Vec<(Clusters, ServiceCopy)> {
         let mut variants: Vec<(Clusters, ServiceCopy)> = Vec::new();
         for variant in document.spec.variants.iter().flatten() {
             let clusters = self.selector.set(&variant.clusters, self.found);
             if variants.iter().any(|(taken, _)| !taken.and(&clusters).is_empty()) {
-                self.report(Diagnostic::new(&codes::TWO_VARIANTS, variant.clusters.place, "a cluster of this variant has another variant already").help("put both into one variant"));
+                self.report(
+                    Diagnostic::new(
+                        &codes::TWO_VARIANTS,
+                        variant.clusters.place,
+                        "a cluster of this variant has another variant already",
+                    )
+                    .help("put both into one variant"),
+                );
             }
             if !clusters.is_empty() && !clusters.is_subset(runs) {
-                self.report(Diagnostic::new(&codes::VARIANT_UNUSED, variant.clusters.place, "the service does not run in all of these clusters").help("remove the ones where it does not run"));
+                self.report(
+                    Diagnostic::new(
+                        &codes::VARIANT_UNUSED,
+                        variant.clusters.place,
+                        "the service does not run in all of these clusters",
+                    )
+                    .help("remove the ones where it does not run"),
+                );
             }
             let workload = variant.workload.as_ref();
             let copy = ServiceCopy {
                 service: variant.service.clone().unwrap_or_else(|| base.service.clone()),
-                ports: variant.ports.as_ref().map_or_else(|| base.ports.clone(), |list| self.variant_ports(list, ports, base)),
-                selector: workload.and_then(|workload| workload.selector.clone()).unwrap_or_else(|| base.selector.clone()),
-                account: workload.and_then(|workload| workload.service_account.clone()).unwrap_or_else(|| base.account.clone()),
+                ports: variant
+                    .ports
+                    .as_ref()
+                    .map_or_else(|| base.ports.clone(), |list| self.variant_ports(list, ports, base)),
+                selector: workload
+                    .and_then(|workload| workload.selector.clone())
+                    .unwrap_or_else(|| base.selector.clone()),
+                account: workload
+                    .and_then(|workload| workload.service_account.clone())
+                    .unwrap_or_else(|| base.account.clone()),
             };
             variants.push((clusters, copy));
         }
@@ -314,55 +428,110 @@ impl Build<'_> {
     }
 
     /// The ports of a variant, in the order of the service's ports. A port that the variant does not name stays.
-    fn variant_ports(&mut self, list: &At<Vec<service::VariantPort>>, ports: &[service::ServicePort], base: &ServiceCopy) -> Vec<CopyPort> {
+    fn variant_ports(
+        &mut self,
+        list: &At<Vec<service::VariantPort>>,
+        ports: &[service::ServicePort],
+        base: &ServiceCopy,
+    ) -> Vec<CopyPort> {
         let mut result = base.ports.clone();
         let mut named = BTreeSet::new();
         for port in &list.value {
             let Some(position) = ports.iter().position(|candidate| candidate.name == port.name.value) else {
                 let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
                 let message = format!("the service has no port \"{}\"", port.name.value);
-                self.report(Diagnostic::new(&codes::PORTS_DIFFER, port.name.place, message).help(format!("its ports are {}", names.join(", "))));
+                self.report(
+                    Diagnostic::new(&codes::PORTS_DIFFER, port.name.place, message)
+                        .help(format!("its ports are {}", names.join(", "))),
+                );
                 continue;
             };
             if !named.insert(position) {
-                self.report(Diagnostic::new(&codes::DUPLICATE_PORT, port.place, format!("the port \"{}\" twice", port.name.value)).help("keep one of them"));
+                self.report(
+                    Diagnostic::new(
+                        &codes::DUPLICATE_PORT,
+                        port.place,
+                        format!("the port \"{}\" twice", port.name.value),
+                    )
+                    .help("keep one of them"),
+                );
             }
             if let Some(protocol) = &port.protocol
                 && protocol.value != ports[position].protocol
             {
-                self.report(Diagnostic::new(&codes::PORTS_DIFFER, protocol.place, format!("the service speaks {} on this port", ports[position].protocol.as_str())).help("callers speak one protocol on a port: remove the field"));
+                self.report(
+                    Diagnostic::new(
+                        &codes::PORTS_DIFFER,
+                        protocol.place,
+                        format!("the service speaks {} on this port", ports[position].protocol.as_str()),
+                    )
+                    .help("callers speak one protocol on a port: remove the field"),
+                );
             }
             result[position] = CopyPort { number: port.port.0, target: port.target_port.unwrap_or(port.port).0 };
         }
-        let missing: Vec<&str> =
-            ports.iter().enumerate().filter(|(position, _)| !named.contains(position)).map(|(_, port)| port.name.as_str()).collect();
+        let missing: Vec<&str> = ports
+            .iter()
+            .enumerate()
+            .filter(|(position, _)| !named.contains(position))
+            .map(|(_, port)| port.name.as_str())
+            .collect();
         if !missing.is_empty() {
             let message = format!("the variant does not name the ports {}", missing.join(", "));
-            self.report(Diagnostic::new(&codes::PORTS_DIFFER, list.place, message).help("name every port of the service"));
+            self.report(
+                Diagnostic::new(&codes::PORTS_DIFFER, list.place, message).help("name every port of the service"),
+            );
         }
         result
     }
 
-    fn exposure(&mut self, namespace: &Namespace, name: &ServiceName, variants: &[(Clusters, ServiceCopy)], expose: &service::Expose) -> Exposure {
+    fn exposure(
+        &mut self,
+        namespace: &Namespace,
+        name: &ServiceName,
+        variants: &[(Clusters, ServiceCopy)],
+        expose: &service::Expose,
+    ) -> Exposure {
         let mut hostnames: Vec<(crate::intent::types::HostName, Place)> = Vec::new();
         for host in &expose.hostnames {
             if hostnames.iter().any(|(taken, _)| *taken == host.value) {
-                self.report(Diagnostic::new(&codes::HOST_TAKEN, host.place, format!("the host name {} twice", host.value)).help("keep one of them; capitals and small letters are the same"));
+                self.report(
+                    Diagnostic::new(&codes::HOST_TAKEN, host.place, format!("the host name {} twice", host.value))
+                        .help("keep one of them; capitals and small letters are the same"),
+                );
                 continue;
             }
             let text = host.value.as_str();
-            let inside = text == crate::intent::GROUP || text.strip_suffix(crate::intent::GROUP).is_some_and(|rest| rest.ends_with('.'));
+            let inside = text == crate::intent::GROUP
+                || text.strip_suffix(crate::intent::GROUP).is_some_and(|rest| rest.ends_with('.'));
             if inside {
-                self.report(Diagnostic::new(&codes::RESERVED_HOST, host.place, format!("{text} is below {}", crate::intent::GROUP)).help("use a domain of your own"));
+                self.report(
+                    Diagnostic::new(
+                        &codes::RESERVED_HOST,
+                        host.place,
+                        format!("{text} is below {}", crate::intent::GROUP),
+                    )
+                    .help("use a domain of your own"),
+                );
             }
             if let Some(local) = text.strip_suffix(".svc.cluster.local") {
                 if local != format!("{name}.{namespace}") {
-                    self.report(Diagnostic::new(&codes::LOCAL_NAME, host.place, format!("{text} is not this service's own name")).help(format!("the own name is {name}.{namespace}.svc.cluster.local")));
+                    self.report(
+                        Diagnostic::new(
+                            &codes::LOCAL_NAME,
+                            host.place,
+                            format!("{text} is not this service's own name"),
+                        )
+                        .help(format!("the own name is {name}.{namespace}.svc.cluster.local")),
+                    );
                 } else if variants.iter().any(|(_, copy)| copy.service != *name) {
                     self.report(Diagnostic::new(&codes::LOCAL_NAME, host.place, "a variant gives the Kubernetes Service another name, so this name means something else there").help("use a host name of your own domain"));
                 }
             } else if text.ends_with(".cluster.local") || text.ends_with(".svc") {
-                self.report(Diagnostic::new(&codes::LOCAL_NAME, host.place, format!("{text} belongs to the cluster itself")).help(format!("write {name}.{namespace}.svc.cluster.local, or a host name of your own domain")));
+                self.report(
+                    Diagnostic::new(&codes::LOCAL_NAME, host.place, format!("{text} belongs to the cluster itself"))
+                        .help(format!("write {name}.{namespace}.svc.cluster.local, or a host name of your own domain")),
+                );
             }
             hostnames.push((host.value.clone(), host.place));
         }
@@ -379,15 +548,30 @@ impl Build<'_> {
         Exposure { place: expose.place, hostnames, vip: expose.vip.as_ref().map(|vip| (vip.value, vip.place)), to }
     }
 
-    fn dependencies(&mut self, document: &Document<MeshServiceSpec>, namespace: &Namespace, runs: &Clusters) -> Vec<Dependency> {
+    fn dependencies(
+        &mut self,
+        document: &Document<MeshServiceSpec>,
+        namespace: &Namespace,
+        runs: &Clusters,
+    ) -> Vec<Dependency> {
         let mut seen: BTreeMap<ServiceId, Place> = BTreeMap::new();
         let mut dependencies = Vec::new();
         for item in document.spec.depends_on.iter().flatten() {
-            let Some(provider) = self.lookup(item.namespace.as_ref().unwrap_or(namespace).as_str(), item.service.as_str(), item.place) else {
+            let Some(provider) =
+                self.lookup(item.namespace.as_ref().unwrap_or(namespace).as_str(), item.service.as_str(), item.place)
+            else {
                 continue;
             };
             if let Some(first) = seen.insert(provider, item.place) {
-                self.report(Diagnostic::new(&codes::DUPLICATE_DEPENDENCY, item.place, format!("{} is named twice", item.service)).also(first, "first here").help("write one entry with all its clusters"));
+                self.report(
+                    Diagnostic::new(
+                        &codes::DUPLICATE_DEPENDENCY,
+                        item.place,
+                        format!("{} is named twice", item.service),
+                    )
+                    .also(first, "first here")
+                    .help("write one entry with all its clusters"),
+                );
                 continue;
             }
             let clusters = match &item.clusters {
@@ -395,7 +579,14 @@ impl Build<'_> {
                 Some(set) => {
                     let wanted = self.selector.set(set, self.found);
                     if !wanted.is_empty() && wanted.and(runs).is_empty() {
-                        self.report(Diagnostic::new(&codes::DEPENDENCY_NOWHERE, set.place, format!("{} runs in none of these clusters", document.id.name)).help("correct the clusters, or remove the entry"));
+                        self.report(
+                            Diagnostic::new(
+                                &codes::DEPENDENCY_NOWHERE,
+                                set.place,
+                                format!("{} runs in none of these clusters", document.id.name),
+                            )
+                            .help("correct the clusters, or remove the entry"),
+                        );
                     }
                     wanted.and(runs)
                 }
@@ -409,10 +600,20 @@ impl Build<'_> {
     /// What no service can get wrong by itself.
     fn check_services(&mut self, services: &[Service]) {
         let mut hosts: BTreeMap<&str, Place> = BTreeMap::new();
-        for (host, place) in services.iter().flat_map(|service| service.exposure.iter()).flat_map(|exposure| &exposure.hostnames) {
+        for (host, place) in
+            services.iter().flat_map(|service| service.exposure.iter()).flat_map(|exposure| &exposure.hostnames)
+        {
             if let Some(first) = hosts.insert(host.as_str(), *place) {
                 let (first, second) = (first.min(*place), first.max(*place));
-                self.report(Diagnostic::new(&codes::HOST_TAKEN, second, format!("the host name {host} belongs to another service")).also(first, "it is taken here").help("give each service host names of its own"));
+                self.report(
+                    Diagnostic::new(
+                        &codes::HOST_TAKEN,
+                        second,
+                        format!("the host name {host} belongs to another service"),
+                    )
+                    .also(first, "it is taken here")
+                    .help("give each service host names of its own"),
+                );
             }
         }
         let mut names: BTreeMap<(&Namespace, &ServiceName), Vec<(usize, Clusters)>> = BTreeMap::new();
@@ -420,7 +621,10 @@ impl Build<'_> {
             let mut base = service.runs;
             for (clusters, copy) in &service.variants {
                 base = base.without(clusters);
-                names.entry((&service.namespace, &copy.service)).or_default().push((position, clusters.and(&service.runs)));
+                names
+                    .entry((&service.namespace, &copy.service))
+                    .or_default()
+                    .push((position, clusters.and(&service.runs)));
             }
             names.entry((&service.namespace, &service.copy.service)).or_default().push((position, base));
         }
@@ -429,15 +633,26 @@ impl Build<'_> {
                 for (second, others) in &users[index + 1..] {
                     if first != second && !clusters.and(others).is_empty() {
                         let (first, second) = (&services[*first], &services[*second]);
-                        let message = format!("{} and {} are both the Kubernetes Service {name} in one cluster", first.name, second.name);
-                        self.report(Diagnostic::new(&codes::FOREIGN_SERVICE_NAME, second.origin.place, message).also(first.origin.place, "the other service").help("correct the `service` of a variant"));
+                        let message = format!(
+                            "{} and {} are both the Kubernetes Service {name} in one cluster",
+                            first.name, second.name
+                        );
+                        self.report(
+                            Diagnostic::new(&codes::FOREIGN_SERVICE_NAME, second.origin.place, message)
+                                .also(first.origin.place, "the other service")
+                                .help("correct the `service` of a variant"),
+                        );
                     }
                 }
             }
         }
         for (position, service) in services.iter().enumerate() {
             if service.dependencies.iter().any(|dependency| dependency.provider.index() == position) {
-                self.report(Diagnostic::new(&codes::SELF_DEPENDENCY, service.origin.place, format!("{} depends on itself", service.name)));
+                self.report(Diagnostic::new(
+                    &codes::SELF_DEPENDENCY,
+                    service.origin.place,
+                    format!("{} depends on itself", service.name),
+                ));
             }
         }
     }
@@ -449,10 +664,22 @@ impl Build<'_> {
     }
 
     /// The namespace beside a service: the one written, else the document's own.
-    fn namespace_of(&mut self, written: Option<&Namespace>, own: Option<&Namespace>, place: Place) -> Option<Namespace> {
+    fn namespace_of(
+        &mut self,
+        written: Option<&Namespace>,
+        own: Option<&Namespace>,
+        place: Place,
+    ) -> Option<Namespace> {
         let namespace = written.or(own).cloned();
         if namespace.is_none() {
-            self.report(Diagnostic::new(&codes::NAMESPACE_MISSING, place, "the document belongs to no namespace, so this does not say which one is meant").help("add `namespace:` here"));
+            self.report(
+                Diagnostic::new(
+                    &codes::NAMESPACE_MISSING,
+                    place,
+                    "the document belongs to no namespace, so this does not say which one is meant",
+                )
+                .help("add `namespace:` here"),
+            );
         }
         namespace
     }
@@ -461,11 +688,23 @@ impl Build<'_> {
     fn check_runs(&mut self, clusters: &Clusters, to: Option<ServiceId>, services: &[Service], place: Place) {
         let Some(service) = to.map(|to| &services[to.index()]) else { return };
         if !clusters.is_empty() && !clusters.is_subset(&service.runs) {
-            self.report(Diagnostic::new(&codes::CLUSTER_UNUSED, place, format!("{} does not run in all of these clusters", service.name)).help("remove the ones where it does not run"));
+            self.report(
+                Diagnostic::new(
+                    &codes::CLUSTER_UNUSED,
+                    place,
+                    format!("{} does not run in all of these clusters", service.name),
+                )
+                .help("remove the ones where it does not run"),
+            );
         }
     }
 
-    fn traffic(&mut self, document: &Document<TrafficPolicySpec>, services: &[Service], ids: &mut Vec<DocumentId>) -> TrafficPolicy {
+    fn traffic(
+        &mut self,
+        document: &Document<TrafficPolicySpec>,
+        services: &[Service],
+        ids: &mut Vec<DocumentId>,
+    ) -> TrafficPolicy {
         let origin = add(ids, &document.id, document.place);
         let spec = &document.spec;
         let own = document.id.namespace.as_ref();
@@ -476,7 +715,11 @@ impl Build<'_> {
         };
         let selector = &self.selector;
         let order = order.map(|order| {
-            order.tiers.iter().map(|tier| tier.iter().map(|item| (selector.item(item, self.found), item.place)).collect()).collect()
+            order
+                .tiers
+                .iter()
+                .map(|tier| tier.iter().map(|item| (selector.item(item, self.found), item.place)).collect())
+                .collect()
         });
         let exclude = exclude.map(|exclude| {
             let places: Vec<Place> = match &exclude.clusters {
@@ -486,16 +729,31 @@ impl Build<'_> {
             selector.relative(&exclude.clusters, self.found).into_iter().zip(places).collect()
         });
         let weights = spec.weights.as_ref().map(|weights| {
-            weights.iter().map(|weight| (selector.set(&weight.clusters, self.found), weight.percent.0, weight.place)).collect::<Vec<_>>()
+            weights
+                .iter()
+                .map(|weight| (selector.set(&weight.clusters, self.found), weight.percent.0, weight.place))
+                .collect::<Vec<_>>()
         });
-        let mirror = spec.mirror.as_ref().map(|mirror| (selector.set(&mirror.clusters, self.found), mirror.percent.0, mirror.place));
+        let mirror = spec
+            .mirror
+            .as_ref()
+            .map(|mirror| (selector.set(&mirror.clusters, self.found), mirror.percent.0, mirror.place));
         for (clusters, _, place) in weights.iter().flatten().chain(&mirror) {
             self.check_runs(clusters, to, services, *place);
         }
         if let Some(weights) = &weights {
             for (index, (clusters, _, place)) in weights.iter().enumerate() {
-                if let Some((_, _, first)) = weights[..index].iter().find(|(other, ..)| !other.and(clusters).is_empty()) {
-                    self.report(Diagnostic::new(&codes::SHARE_TWICE, *place, "a cluster of this share has another share already").also(*first, "its first share").help("join the two shares"));
+                if let Some((_, _, first)) = weights[..index].iter().find(|(other, ..)| !other.and(clusters).is_empty())
+                {
+                    self.report(
+                        Diagnostic::new(
+                            &codes::SHARE_TWICE,
+                            *place,
+                            "a cluster of this share has another share already",
+                        )
+                        .also(*first, "its first share")
+                        .help("join the two shares"),
+                    );
                 }
             }
         }
@@ -504,9 +762,15 @@ impl Build<'_> {
         {
             let http = spec.matches.as_ref().map(|matches| ("match", matches.place)).into_iter();
             let units = spec.units();
-            for (field, place) in http.chain(units.iter().filter(|(unit, _)| unit.is_http()).map(|(unit, place)| (unit.field(), *place))) {
-                let message = format!("`{field}` needs HTTP, and {} has only TCP or TLS ports", services[to.index()].name);
-                self.report(Diagnostic::new(&codes::HTTP_ONLY, place, message).help("remove it, or correct the protocol of a port"));
+            for (field, place) in
+                http.chain(units.iter().filter(|(unit, _)| unit.is_http()).map(|(unit, place)| (unit.field(), *place)))
+            {
+                let message =
+                    format!("`{field}` needs HTTP, and {} has only TCP or TLS ports", services[to.index()].name);
+                self.report(
+                    Diagnostic::new(&codes::HTTP_ONLY, place, message)
+                        .help("remove it, or correct the protocol of a port"),
+                );
             }
         }
         TrafficPolicy {
@@ -532,7 +796,8 @@ impl Build<'_> {
 
     fn callers(&mut self, item: &CallerSelector, own: Option<&Namespace>) -> Option<Callers> {
         let parts = &item.0;
-        let clusters = parts.clusters.as_ref().map_or_else(|| self.selector.all(), |set| self.selector.set(set, self.found));
+        let clusters =
+            parts.clusters.as_ref().map_or_else(|| self.selector.all(), |set| self.selector.set(set, self.found));
         let service = match &parts.service {
             None => None,
             Some(name) => {
@@ -544,20 +809,31 @@ impl Build<'_> {
     }
 
     fn one_default(&mut self, traffic: &[TrafficPolicy]) {
-        let mut defaults: Vec<Place> = traffic.iter().filter(|policy| policy.default).map(|policy| policy.origin.place).collect();
+        let mut defaults: Vec<Place> =
+            traffic.iter().filter(|policy| policy.default).map(|policy| policy.origin.place).collect();
         defaults.sort();
         for second in defaults.iter().skip(1) {
-            self.report(Diagnostic::new(&codes::TWO_DEFAULTS, *second, "a second default TrafficPolicy").also(defaults[0], "the first one").help("join the two"));
+            self.report(
+                Diagnostic::new(&codes::TWO_DEFAULTS, *second, "a second default TrafficPolicy")
+                    .also(defaults[0], "the first one")
+                    .help("join the two"),
+            );
         }
     }
 
-    fn access(&mut self, document: &Document<crate::intent::access::AccessPolicySpec>, services: &[Service], ids: &mut Vec<DocumentId>) -> AccessPolicy {
+    fn access(
+        &mut self,
+        document: &Document<crate::intent::access::AccessPolicySpec>,
+        services: &[Service],
+        ids: &mut Vec<DocumentId>,
+    ) -> AccessPolicy {
         let origin = add(ids, &document.id, document.place);
         let spec = &document.spec;
         let own = document.id.namespace.as_ref();
         let to = spec.to.as_ref().and_then(|to| self.target(to, own));
         let rules = spec.allow.0.iter().map(|allow| {
-            let within = allow.within.as_ref().map_or_else(|| self.selector.all(), |set| self.selector.set(set, self.found));
+            let within =
+                allow.within.as_ref().map_or_else(|| self.selector.all(), |set| self.selector.set(set, self.found));
             if let Some(set) = &allow.within {
                 self.check_runs(&within, to, services, set.place);
             }
@@ -580,18 +856,34 @@ impl Build<'_> {
             AllowFrom::Dependents(place) => return Some(Source::Dependents(*place)),
             AllowFrom::Parts(parts) => parts,
         };
-        let clusters = parts.clusters.as_ref().map_or_else(|| self.selector.all(), |set| self.selector.set(set, self.found));
+        let clusters =
+            parts.clusters.as_ref().map_or_else(|| self.selector.all(), |set| self.selector.set(set, self.found));
         let place = parts.place;
         if let Some(name) = &parts.service {
             let namespace = self.namespace_of(parts.namespace.as_ref(), own, place)?;
             let service = self.lookup(namespace.as_str(), name.as_str(), name.place)?;
             if clusters.and(&services[service.index()].runs).is_empty() && !clusters.is_empty() {
-                self.report(Diagnostic::new(&codes::CALLER_NOWHERE, place, format!("{} runs in none of these clusters", name.value)).help("correct the clusters, or remove the item"));
+                self.report(
+                    Diagnostic::new(
+                        &codes::CALLER_NOWHERE,
+                        place,
+                        format!("{} runs in none of these clusters", name.value),
+                    )
+                    .help("correct the clusters, or remove the item"),
+                );
             }
-            return Some(Source::Service { place, service, account: parts.service_account.clone(), clusters, explicit: parts.clusters.is_some() });
+            return Some(Source::Service {
+                place,
+                service,
+                account: parts.service_account.clone(),
+                clusters,
+                explicit: parts.clusters.is_some(),
+            });
         }
         let identity = match (&parts.service_account, &parts.namespace) {
-            (Some(account), namespace) => Identity::Account(self.namespace_of(namespace.as_ref(), own, place)?, account.clone()),
+            (Some(account), namespace) => {
+                Identity::Account(self.namespace_of(namespace.as_ref(), own, place)?, account.clone())
+            }
             (None, Some(namespace)) => Identity::Namespace(namespace.clone()),
             (None, None) => Identity::Any,
         };
@@ -606,11 +898,24 @@ impl Build<'_> {
             for rule in &document.spec.rules {
                 if let Some(first) = names.insert(rule.name.to_string(), rule.name.place) {
                     let (first, second) = (first.min(rule.name.place), first.max(rule.name.place));
-                    self.report(Diagnostic::new(&codes::DUPLICATE_RULE, second, format!("a second rule is called \"{}\"", rule.name.value)).also(first, "the first one").help("give it another name"));
+                    self.report(
+                        Diagnostic::new(
+                            &codes::DUPLICATE_RULE,
+                            second,
+                            format!("a second rule is called \"{}\"", rule.name.value),
+                        )
+                        .also(first, "the first one")
+                        .help("give it another name"),
+                    );
                 }
                 let verb = match &rule.verb {
-                    Verb::Deny(deny) => GuardrailVerb::Deny { from: self.selector.set(&deny.from, self.found), to: self.selector.set(&deny.to, self.found) },
-                    Verb::Max(max) => GuardrailVerb::Max { percent: max.percent.0, to: self.selector.set(&max.to, self.found) },
+                    Verb::Deny(deny) => GuardrailVerb::Deny {
+                        from: self.selector.set(&deny.from, self.found),
+                        to: self.selector.set(&deny.to, self.found),
+                    },
+                    Verb::Max(max) => {
+                        GuardrailVerb::Max { percent: max.percent.0, to: self.selector.set(&max.to, self.found) }
+                    }
                     Verb::RequireHostnames(patterns) => GuardrailVerb::RequireHostnames(patterns.clone()),
                     Verb::RequireAccessPolicy => GuardrailVerb::RequireAccessPolicy,
                     Verb::AlwaysAllow(list) => GuardrailVerb::AlwaysAllow(
@@ -622,7 +927,12 @@ impl Build<'_> {
                             .collect(),
                     ),
                 };
-                rules.push(Guardrail { origin: Origin { place: rule.place, ..origin }, name: rule.name.to_string(), services: rule.services.clone(), verb });
+                rules.push(Guardrail {
+                    origin: Origin { place: rule.place, ..origin },
+                    name: rule.name.to_string(),
+                    services: rule.services.clone(),
+                    verb,
+                });
             }
         }
         rules

@@ -2,7 +2,9 @@
 
 use crate::fleet::Origin;
 use crate::intent::cluster::{DataPlane, Discovery, MeshType};
-use crate::intent::types::{Address, ClusterName, Labels, Location, MeshVersion, Namespace, Port, Selector, TrustDomain};
+use crate::intent::types::{
+    Address, ClusterName, Labels, Location, MeshVersion, Namespace, Port, Selector, TrustDomain,
+};
 use crate::source::Place;
 
 /// The most clusters one fleet can have: sets of clusters are bits of a fixed width.

@@ -84,7 +84,10 @@ impl Fleet {
     #[must_use]
     pub fn service_named(&self, namespace: &str, name: &str) -> Option<ServiceId> {
         let key = (namespace, name);
-        let index = self.services.binary_search_by(|service| (service.namespace.as_str(), service.name.as_str()).cmp(&key)).ok()?;
+        let index = self
+            .services
+            .binary_search_by(|service| (service.namespace.as_str(), service.name.as_str()).cmp(&key))
+            .ok()?;
         Some(ServiceId::at(index))
     }
 

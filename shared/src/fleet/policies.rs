@@ -1,9 +1,9 @@
 //! Policies of the fleet, with ids in place of names.
 
+use super::Origin;
 use super::clusters::Clusters;
 use super::select::Relative;
 use super::services::ServiceId;
-use super::Origin;
 use crate::intent::access::{Mode, PathPattern};
 use crate::intent::traffic::{Connection, Cors, Fault, Headers, Outlier, RequestMatch, Retries, Unit};
 use crate::intent::types::{Duration, HostPattern, Labels, Method, Namespace, ServiceAccount};

@@ -45,7 +45,10 @@ pub struct Neighbours {
 
 impl Neighbours {
     pub(super) fn of(clusters: &[Cluster]) -> Self {
-        fn sharing<'a, T: Ord + 'a>(clusters: &'a [Cluster], field: impl Fn(&'a Cluster) -> Option<&'a T>) -> Vec<Clusters> {
+        fn sharing<'a, T: Ord + 'a>(
+            clusters: &'a [Cluster],
+            field: impl Fn(&'a Cluster) -> Option<&'a T>,
+        ) -> Vec<Clusters> {
             let mut groups: BTreeMap<&T, Clusters> = BTreeMap::new();
             for (id, cluster) in ids(clusters) {
                 if let Some(value) = field(cluster) {
@@ -71,7 +74,9 @@ impl Relative {
             Self::Local => Clusters::one(caller),
             Self::Same { base, region, zone, network } => {
                 let mut clusters = *base;
-                for (wanted, sharing) in [(region, &neighbours.region), (zone, &neighbours.zone), (network, &neighbours.network)] {
+                for (wanted, sharing) in
+                    [(region, &neighbours.region), (zone, &neighbours.zone), (network, &neighbours.network)]
+                {
                     if *wanted {
                         clusters = clusters.and(&sharing[caller.index()]);
                     }
@@ -84,7 +89,10 @@ impl Relative {
 
 /// The clusters with their ids.
 pub(super) fn ids(clusters: &[Cluster]) -> impl Iterator<Item = (ClusterId, &Cluster)> {
-    clusters.iter().enumerate().map(|(index, cluster)| (ClusterId(u16::try_from(index).expect("at most MAX_CLUSTERS")), cluster))
+    clusters
+        .iter()
+        .enumerate()
+        .map(|(index, cluster)| (ClusterId(u16::try_from(index).expect("at most MAX_CLUSTERS")), cluster))
 }
 
 impl<'a> Selector<'a> {
@@ -115,8 +123,11 @@ impl<'a> Selector<'a> {
     pub(super) fn named(&self, name: &str, place: Place, found: &mut Diagnostics) -> Option<ClusterId> {
         let id = self.by_name.get(name).copied();
         if id.is_none() {
-            let help = did_you_mean(name, self.by_name.keys().copied()).unwrap_or_else(|| format!("the clusters are {}", self.names()));
-            found.push(Diagnostic::new(&codes::UNKNOWN_CLUSTER, place, format!("no cluster is called \"{name}\"")).help(help));
+            let help = did_you_mean(name, self.by_name.keys().copied())
+                .unwrap_or_else(|| format!("the clusters are {}", self.names()));
+            found.push(
+                Diagnostic::new(&codes::UNKNOWN_CLUSTER, place, format!("no cluster is called \"{name}\"")).help(help),
+            );
         }
         id
     }
@@ -152,7 +163,9 @@ impl<'a> Selector<'a> {
         match &item.select {
             Select::All => Relative::Fixed(self.all),
             Select::Local => Relative::Local,
-            Select::Name(name) => Relative::Fixed(self.named(name.as_str(), item.place, found).map_or(Clusters::NONE, Clusters::one)),
+            Select::Name(name) => {
+                Relative::Fixed(self.named(name.as_str(), item.place, found).map_or(Clusters::NONE, Clusters::one))
+            }
             Select::Labels(labels) => {
                 let base = self.labelled(labels);
                 if base.is_empty() {
@@ -181,13 +194,16 @@ impl<'a> Selector<'a> {
             if self.by_label.contains_key(&(&**key, &**value)) {
                 continue;
             }
-            let values: Vec<&str> = self.by_label.keys().filter(|(known, _)| *known == &**key).map(|(_, value)| *value).collect();
+            let values: Vec<&str> =
+                self.by_label.keys().filter(|(known, _)| *known == &**key).map(|(_, value)| *value).collect();
             let mut keys: Vec<&str> = self.by_label.keys().map(|(key, _)| *key).collect();
             keys.dedup();
             help = if values.is_empty() {
-                did_you_mean(key, keys.iter().copied()).unwrap_or_else(|| format!("no cluster has the label \"{key}\"; there are {}", keys.join(", ")))
+                did_you_mean(key, keys.iter().copied())
+                    .unwrap_or_else(|| format!("no cluster has the label \"{key}\"; there are {}", keys.join(", ")))
             } else {
-                did_you_mean(value, values.iter().copied()).unwrap_or_else(|| format!("the values of \"{key}\" are {}", values.join(", ")))
+                did_you_mean(value, values.iter().copied())
+                    .unwrap_or_else(|| format!("the values of \"{key}\" are {}", values.join(", ")))
             };
             break;
         }
@@ -198,6 +214,9 @@ impl<'a> Selector<'a> {
                 LabelValue::SameAsCaller => format!("{key}: same"),
             })
             .collect();
-        found.push(Diagnostic::new(&codes::EMPTY_SELECTION, place, format!("no cluster fits {{{}}}", written.join(", "))).help(help));
+        found.push(
+            Diagnostic::new(&codes::EMPTY_SELECTION, place, format!("no cluster fits {{{}}}", written.join(", ")))
+                .help(help),
+        );
     }
 }

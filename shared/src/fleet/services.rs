@@ -1,7 +1,7 @@
 //! Services of the fleet and their copies.
 
-use super::clusters::{ClusterId, Clusters};
 use super::Origin;
+use super::clusters::{ClusterId, Clusters};
 use crate::intent::service::{Egress, Protocol, VirtualIp};
 use crate::intent::types::{HostName, Labels, Namespace, PortName, Selector, ServiceAccount, ServiceName};
 use crate::source::Place;

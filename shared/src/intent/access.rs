@@ -58,7 +58,11 @@ impl Decode for PathPattern {
         let inner = text.strip_suffix('*').or_else(|| text.strip_prefix('*')).unwrap_or(text);
         let rooted = text.starts_with('/') || text.starts_with('*');
         // Istio reads `{*}` and `{**}` as templates; only `*` at one end means here what it means there.
-        if text.is_empty() || inner.contains(['*', '{', '}']) || !rooted || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        if text.is_empty()
+            || inner.contains(['*', '{', '}'])
+            || !rooted
+            || text.chars().any(|c| c.is_control() || c.is_whitespace())
+        {
             return bad_value(
                 node.place,
                 "not a path, or not a pattern with one `*` at its beginning or end",
@@ -101,11 +105,25 @@ impl Decode for AllowFrom {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         match &node.value {
             Value::Str(text) if &**text == "dependents" => Some(Self::Dependents(node.place)),
-            Value::Str(_) => bad_value(node.place, "the only word that may stand here is `dependents`", "write dependents, or a map such as {service: account}", found),
+            Value::Str(_) => bad_value(
+                node.place,
+                "the only word that may stand here is `dependents`",
+                "write dependents, or a map such as {service: account}",
+                found,
+            ),
             _ => {
                 let parts = AllowParts::decode(node, found)?;
-                if parts.service.is_none() && parts.service_account.is_none() && parts.namespace.is_none() && parts.clusters.is_none() {
-                    return bad_value(node.place, "an item of `from` that names nothing would allow everyone", "name a service, service account, namespace or clusters", found);
+                if parts.service.is_none()
+                    && parts.service_account.is_none()
+                    && parts.namespace.is_none()
+                    && parts.clusters.is_none()
+                {
+                    return bad_value(
+                        node.place,
+                        "an item of `from` that names nothing would allow everyone",
+                        "name a service, service account, namespace or clusters",
+                        found,
+                    );
                 }
                 Some(Self::Parts(parts))
             }
@@ -224,18 +242,37 @@ impl Decode for Rule {
             if let Some(flag) = &require.access_policy
                 && !flag.value
             {
-                return bad_value(flag.place, "`accessPolicy: false` requires nothing", "write true, or leave it out", found);
+                return bad_value(
+                    flag.place,
+                    "`accessPolicy: false` requires nothing",
+                    "write true, or leave it out",
+                    found,
+                );
             }
             match (require.hostnames, require.access_policy) {
                 (Some(patterns), None) => verbs.push(Verb::RequireHostnames(patterns)),
                 (None, Some(_)) => verbs.push(Verb::RequireAccessPolicy),
-                _ => return bad_value(require.place, "`require` names exactly one of hostnames and accessPolicy", "make it two rules", found),
+                _ => {
+                    return bad_value(
+                        require.place,
+                        "`require` names exactly one of hostnames and accessPolicy",
+                        "make it two rules",
+                        found,
+                    );
+                }
             }
         }
         let count = verbs.len();
         match verbs.pop() {
-            Some(verb) if count == 1 => Some(Self { place: parts.place, name: parts.name, services: parts.services.unwrap_or_default(), verb }),
-            _ => bad_value(parts.place, format!("a rule with {count} verbs"), "write exactly one of deny, max, require and alwaysAllow", found),
+            Some(verb) if count == 1 => {
+                Some(Self { place: parts.place, name: parts.name, services: parts.services.unwrap_or_default(), verb })
+            }
+            _ => bad_value(
+                parts.place,
+                format!("a rule with {count} verbs"),
+                "write exactly one of deny, max, require and alwaysAllow",
+                found,
+            ),
         }
     }
 

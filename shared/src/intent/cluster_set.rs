@@ -71,16 +71,31 @@ fn item(node: &Node, context: Context, found: &mut Diagnostics) -> Option<Item> 
             ("all", Context::Order) => Select::All,
             ("local", Context::Order) => Select::Local,
             ("all", _) => {
-                return bad_value(node.place, "`all` is not an item of a list", "write `all` in place of the list, for example `clusters: all`", found);
+                return bad_value(
+                    node.place,
+                    "`all` is not an item of a list",
+                    "write `all` in place of the list, for example `clusters: all`",
+                    found,
+                );
             }
             ("local" | "same", _) => {
-                return bad_value(node.place, format!("`{text}` is a reserved word and names no cluster here"), "write the name of a cluster or a map of labels", found);
+                return bad_value(
+                    node.place,
+                    format!("`{text}` is a reserved word and names no cluster here"),
+                    "write the name of a cluster or a map of labels",
+                    found,
+                );
             }
             _ => Select::Name(ClusterName::decode(node, found)?),
         },
         Value::Map(entries) => {
             if entries.is_empty() {
-                return bad_value(node.place, "an empty map would select every cluster", "name at least one label, or write `all`", found);
+                return bad_value(
+                    node.place,
+                    "an empty map would select every cluster",
+                    "name at least one label, or write `all`",
+                    found,
+                );
             }
             let labels: Vec<_> = entries
                 .iter()
@@ -90,10 +105,23 @@ fn item(node: &Node, context: Context, found: &mut Diagnostics) -> Option<Item> 
                         return Some((key, LabelValue::Is(value)));
                     }
                     if context == Context::Plain {
-                        return bad_value(entry.node.place, "`same` has a meaning only in `order` and `exclude`, where there is a caller", "write the value itself", found);
+                        return bad_value(
+                            entry.node.place,
+                            "`same` has a meaning only in `order` and `exclude`, where there is a caller",
+                            "write the value itself",
+                            found,
+                        );
                     }
                     if !FIELDS.contains(&&*key) {
-                        return bad_value(entry.node.place, format!("`same` is understood for region, zone and network, not for the label \"{}\"", short(&key)), "write the value itself", found);
+                        return bad_value(
+                            entry.node.place,
+                            format!(
+                                "`same` is understood for region, zone and network, not for the label \"{}\"",
+                                short(&key)
+                            ),
+                            "write the value itself",
+                            found,
+                        );
                     }
                     Some((key, LabelValue::SameAsCaller))
                 })
@@ -111,8 +139,12 @@ fn items(node: &Node, context: Context, found: &mut Diagnostics) -> Option<Vec<I
     };
     if nodes.is_empty() {
         found.push(
-            crate::diagnostic::Diagnostic::new(&crate::diagnostic::codes::EMPTY_LIST, node.place, "an empty list of clusters")
-                .help("name at least one cluster; an empty list never means every cluster"),
+            crate::diagnostic::Diagnostic::new(
+                &crate::diagnostic::codes::EMPTY_LIST,
+                node.place,
+                "an empty list of clusters",
+            )
+            .help("name at least one cluster; an empty list never means every cluster"),
         );
         return None;
     }
@@ -129,7 +161,12 @@ fn set(node: &Node, context: Context, found: &mut Diagnostics) -> Option<Cluster
             format!("write [{}]", short(text)),
             found,
         ),
-        Value::Map(_) => bad_value(node.place, "expected `all` or a list of clusters, found a map", "put the map into a list: [{…}]", found),
+        Value::Map(_) => bad_value(
+            node.place,
+            "expected `all` or a list of clusters, found a map",
+            "put the map into a list: [{…}]",
+            found,
+        ),
         _ => items(node, context, found).map(ClusterSet::Items),
     }
 }
@@ -188,8 +225,12 @@ impl Decode for Order {
         };
         if nodes.is_empty() {
             found.push(
-                crate::diagnostic::Diagnostic::new(&crate::diagnostic::codes::EMPTY_LIST, node.place, "an order without tiers")
-                    .help("name at least one tier, for example [local, all]"),
+                crate::diagnostic::Diagnostic::new(
+                    &crate::diagnostic::codes::EMPTY_LIST,
+                    node.place,
+                    "an order without tiers",
+                )
+                .help("name at least one tier, for example [local, all]"),
             );
             return None;
         }

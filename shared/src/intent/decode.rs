@@ -19,13 +19,18 @@ pub trait Decode: Sized {
 /// Reports a value of the wrong type.
 pub(crate) fn wrong_type<T>(node: &Node, expected: &str, found: &mut Diagnostics) -> Option<T> {
     let (message, help) = match &node.value {
-        Value::Ambiguous(_, what) => {
-            (format!("expected {expected}, found a plain word that is {what}"), "put it in double quotes, or write it in a way all readers agree on".to_owned())
-        }
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) if expected.starts_with("a string") || expected.contains("name") => {
+        Value::Ambiguous(_, what) => (
+            format!("expected {expected}, found a plain word that is {what}"),
+            "put it in double quotes, or write it in a way all readers agree on".to_owned(),
+        ),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_)
+            if expected.starts_with("a string") || expected.contains("name") =>
+        {
             (format!("expected {expected}, found {}", node.kind()), "put it in double quotes".to_owned())
         }
-        Value::Null => (format!("expected {expected}, found nothing"), "write a value, or leave the field out".to_owned()),
+        Value::Null => {
+            (format!("expected {expected}, found nothing"), "write a value, or leave the field out".to_owned())
+        }
         _ => (format!("expected {expected}, found {}", node.kind()), format!("write {expected}")),
     };
     found.push(Diagnostic::new(&codes::WRONG_TYPE, node.place, message).help(help));
@@ -33,7 +38,12 @@ pub(crate) fn wrong_type<T>(node: &Node, expected: &str, found: &mut Diagnostics
 }
 
 /// Reports a value of the right type that is not one of the allowed ones.
-pub(crate) fn bad_value<T>(place: Place, message: impl Into<String>, help: impl Into<String>, found: &mut Diagnostics) -> Option<T> {
+pub(crate) fn bad_value<T>(
+    place: Place,
+    message: impl Into<String>,
+    help: impl Into<String>,
+    found: &mut Diagnostics,
+) -> Option<T> {
     found.push(Diagnostic::new(&codes::BAD_VALUE, place, message).help(help));
     None
 }
@@ -157,8 +167,10 @@ pub(crate) fn define(
         definitions.insert(name.to_owned(), Json::Null);
         let fields = fields(definitions);
         let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.key).collect();
-        let properties: Object<String, Json> =
-            fields.into_iter().map(|field| (field.key.to_owned(), described(field.schema, field.description))).collect();
+        let properties: Object<String, Json> = fields
+            .into_iter()
+            .map(|field| (field.key.to_owned(), described(field.schema, field.description)))
+            .collect();
         let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
         if !required.is_empty() {
             schema["required"] = json!(required);
@@ -223,7 +235,10 @@ impl Decode for bool {
             Value::Bool(value) => Some(*value),
             _ => {
                 let message = format!("expected true or false, found {}", node.kind());
-                found.push(Diagnostic::new(&codes::WRONG_TYPE, node.place, message).help("write true or false, without quotes"));
+                found.push(
+                    Diagnostic::new(&codes::WRONG_TYPE, node.place, message)
+                        .help("write true or false, without quotes"),
+                );
                 None
             }
         }
@@ -241,7 +256,10 @@ impl<T: Decode> Decode for Vec<T> {
             return wrong_type(node, "a list", found);
         };
         if items.is_empty() {
-            found.push(Diagnostic::new(&codes::EMPTY_LIST, node.place, "an empty list").help("name at least one item, or leave the field out"));
+            found.push(
+                Diagnostic::new(&codes::EMPTY_LIST, node.place, "an empty list")
+                    .help("name at least one item, or leave the field out"),
+            );
             return None;
         }
         all(items, found)

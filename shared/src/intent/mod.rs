@@ -43,8 +43,14 @@ decode::words! {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Cluster, Self::MeshService, Self::ServiceLocations, Self::TrafficPolicy, Self::AccessPolicy, Self::Guardrail];
+    pub const ALL: [Self; 6] = [
+        Self::Cluster,
+        Self::MeshService,
+        Self::ServiceLocations,
+        Self::TrafficPolicy,
+        Self::AccessPolicy,
+        Self::Guardrail,
+    ];
 }
 
 record! {
@@ -160,15 +166,18 @@ fn kind(files: &[File], node: &Node, skipped: &mut usize, found: &mut Diagnostic
         }
         (_, None) if kind.is_some_and(|kind| Kind::ALL.iter().any(|known| known.as_str() == kind)) => {
             let message = "a document without `apiVersion`, whose kind is one of ours";
-            found.push(Diagnostic::new(&codes::UNKNOWN_KIND, node.place, message).help(format!("add apiVersion: {API_VERSION}")));
+            found.push(
+                Diagnostic::new(&codes::UNKNOWN_KIND, node.place, message)
+                    .help(format!("add apiVersion: {API_VERSION}")),
+            );
             return None;
         }
         _ if explicit => {
             let message = format!("a document that is not of {API_VERSION}");
-            found.push(
-                Diagnostic::new(&codes::FOREIGN_DOCUMENT, node.place, message)
-                    .help("remove it, or name the folder instead of the file: in folders, other documents are skipped"),
-            );
+            found
+                .push(Diagnostic::new(&codes::FOREIGN_DOCUMENT, node.place, message).help(
+                    "remove it, or name the folder instead of the file: in folders, other documents are skipped",
+                ));
             return None;
         }
         _ => {
@@ -184,7 +193,9 @@ fn kind(files: &[File], node: &Node, skipped: &mut usize, found: &mut Diagnostic
     let known = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
     if known.is_none() {
         let help = did_you_mean(kind, Kind::ALL.iter().map(|kind| kind.as_str())).unwrap_or_else(kinds);
-        found.push(Diagnostic::new(&codes::UNKNOWN_KIND, place, format!("the kind \"{}\" is unknown", short(kind))).help(help));
+        found.push(
+            Diagnostic::new(&codes::UNKNOWN_KIND, place, format!("the kind \"{}\" is unknown", short(kind))).help(help),
+        );
     }
     known
 }
@@ -195,7 +206,13 @@ fn kinds() -> String {
 }
 
 /// Reads one document of a known kind and keeps it if it is right and the first of its identity.
-fn read_one(kind: Kind, node: &Node, documents: &mut Documents, seen: &mut BTreeMap<DocumentId, Place>, found: &mut Diagnostics) {
+fn read_one(
+    kind: Kind,
+    node: &Node,
+    documents: &mut Documents,
+    seen: &mut BTreeMap<DocumentId, Place>,
+    found: &mut Diagnostics,
+) {
     match kind {
         Kind::Cluster => documents.clusters.extend(document(kind, node, seen, found)),
         Kind::MeshService => documents.services.extend(document(kind, node, seen, found)),
@@ -252,10 +269,17 @@ impl Spec for traffic::TrafficPolicySpec {
             ];
             for (field, place) in parts.into_iter().flatten() {
                 let message = format!("the fleet's default names no `{field}`");
-                found.push(Diagnostic::new(&codes::DEFAULT_DOCUMENT, place, message).also(default, "it is a default here").help("remove one of the two"));
+                found.push(
+                    Diagnostic::new(&codes::DEFAULT_DOCUMENT, place, message)
+                        .also(default, "it is a default here")
+                        .help("remove one of the two"),
+                );
             }
         } else if self.to.is_none() {
-            found.push(Diagnostic::new(&codes::MISSING_FIELD, self.place, "the field \"to\" is missing").help("add `to: {service: NAME}`; only the fleet's default has none"));
+            found.push(
+                Diagnostic::new(&codes::MISSING_FIELD, self.place, "the field \"to\" is missing")
+                    .help("add `to: {service: NAME}`; only the fleet's default has none"),
+            );
         }
         if self.units().is_empty() {
             found.push(Diagnostic::new(&codes::BAD_VALUE, place, "the policy sets nothing").help("set at least one of failover, weights, outlier, retries, timeout, connection, fault, mirror, cors, headers"));
@@ -263,20 +287,37 @@ impl Spec for traffic::TrafficPolicySpec {
         if let Some(weights) = &self.weights {
             let sum: u32 = weights.iter().map(|weight| u32::from(weight.percent.0)).sum();
             if sum > 100 {
-                found.push(Diagnostic::new(&codes::BAD_VALUE, weights.place, format!("the shares sum to {sum} per cent")).help("let them sum to at most 100; the rest follows the order"));
+                found.push(
+                    Diagnostic::new(&codes::BAD_VALUE, weights.place, format!("the shares sum to {sum} per cent"))
+                        .help("let them sum to at most 100; the rest follows the order"),
+                );
             }
         }
         let empty = [
-            self.fault.as_ref().filter(|fault| fault.delay.is_none() && fault.abort.is_none()).map(|part| ("fault", part.place)),
-            self.headers.as_ref().filter(|headers| headers.request.is_none() && headers.response.is_none()).map(|part| ("headers", part.place)),
+            self.fault
+                .as_ref()
+                .filter(|fault| fault.delay.is_none() && fault.abort.is_none())
+                .map(|part| ("fault", part.place)),
+            self.headers
+                .as_ref()
+                .filter(|headers| headers.request.is_none() && headers.response.is_none())
+                .map(|part| ("headers", part.place)),
             self.connection
                 .as_ref()
                 .map(|connection| &connection.cross_cluster)
-                .filter(|c| c.connect_timeout.is_none() && c.keepalive.is_none() && c.idle_timeout.is_none() && c.max_age.is_none())
+                .filter(|c| {
+                    c.connect_timeout.is_none()
+                        && c.keepalive.is_none()
+                        && c.idle_timeout.is_none()
+                        && c.max_age.is_none()
+                })
                 .map(|part| ("connection.crossCluster", part.place)),
         ];
         for (field, place) in empty.into_iter().flatten() {
-            found.push(Diagnostic::new(&codes::BAD_VALUE, place, format!("`{field}` says nothing")).help("set one of its fields, or leave it out"));
+            found.push(
+                Diagnostic::new(&codes::BAD_VALUE, place, format!("`{field}` says nothing"))
+                    .help("set one of its fields, or leave it out"),
+            );
         }
     }
 }
@@ -298,7 +339,10 @@ impl Spec for access::AccessPolicySpec {
                 );
             }
             (None, None) => {
-                found.push(Diagnostic::new(&codes::MISSING_FIELD, self.place, "the field \"to\" is missing").help("add `to: {service: NAME}`, or `default: true`"));
+                found.push(
+                    Diagnostic::new(&codes::MISSING_FIELD, self.place, "the field \"to\" is missing")
+                        .help("add `to: {service: NAME}`, or `default: true`"),
+                );
             }
             _ => {}
         }
@@ -306,7 +350,12 @@ impl Spec for access::AccessPolicySpec {
 }
 
 /// Reads envelope and spec; all problems of both are told.
-fn document<S: Spec>(kind: Kind, node: &Node, seen: &mut BTreeMap<DocumentId, Place>, found: &mut Diagnostics) -> Option<Document<S>> {
+fn document<S: Spec>(
+    kind: Kind,
+    node: &Node,
+    seen: &mut BTreeMap<DocumentId, Place>,
+    found: &mut Diagnostics,
+) -> Option<Document<S>> {
     let fields = decode::Fields::of(node, &["apiVersion", "kind", "metadata", "spec"], found)?;
     let metadata: Option<Metadata> = fields.required("metadata", found);
     let spec: Option<S> = fields.required("spec", found);
@@ -322,11 +371,18 @@ fn document<S: Spec>(kind: Kind, node: &Node, seen: &mut BTreeMap<DocumentId, Pl
         }
         (Some((place, _)), true, Some(default)) => {
             let message = "a default holds for the whole fleet and belongs to no namespace";
-            found.push(Diagnostic::new(&codes::NAMESPACE, *place, message).also(default, "it is a default here").help("remove the namespace, or the default"));
+            found.push(
+                Diagnostic::new(&codes::NAMESPACE, *place, message)
+                    .also(default, "it is a default here")
+                    .help("remove the namespace, or the default"),
+            );
             right = false;
         }
         (None, true, None) if spec.is_some() => {
-            found.push(Diagnostic::new(&codes::MISSING_FIELD, metadata.place, "the field \"namespace\" is missing").help("add `namespace:` here"));
+            found.push(
+                Diagnostic::new(&codes::MISSING_FIELD, metadata.place, "the field \"namespace\" is missing")
+                    .help("add `namespace:` here"),
+            );
             right = false;
         }
         _ => {}
@@ -335,7 +391,11 @@ fn document<S: Spec>(kind: Kind, node: &Node, seen: &mut BTreeMap<DocumentId, Pl
     let place = metadata.name.place;
     if let Some(first) = seen.get(&id) {
         let message = format!("the document {id} stands twice");
-        found.push(Diagnostic::new(&codes::DUPLICATE_DOCUMENT, place, message).also(*first, "first here").help("keep one of them, or rename one"));
+        found.push(
+            Diagnostic::new(&codes::DUPLICATE_DOCUMENT, place, message)
+                .also(*first, "first here")
+                .help("keep one of them, or rename one"),
+        );
         return None;
     }
     seen.insert(id.clone(), place);

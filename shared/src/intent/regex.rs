@@ -11,14 +11,10 @@ pub(super) fn check(expression: &str) -> Result<(), String> {
             return Err(format!("`{foreign}` is not understood"));
         }
     }
-    regex_syntax::ParserBuilder::new()
-        .nest_limit(50)
-        .build()
-        .parse(expression)
-        .map(|_| ())
-        .map_err(|error| match error {
-            regex_syntax::Error::Parse(error) => error.kind().to_string(),
-            regex_syntax::Error::Translate(error) => error.kind().to_string(),
-            _ => "not understood".to_owned(),
-        })
+    regex_syntax::ParserBuilder::new().nest_limit(50).build().parse(expression).map(|_| ()).map_err(|error| match error
+    {
+        regex_syntax::Error::Parse(error) => error.kind().to_string(),
+        regex_syntax::Error::Translate(error) => error.kind().to_string(),
+        _ => "not understood".to_owned(),
+    })
 }

@@ -25,12 +25,21 @@ pub fn schema(kind: Option<Kind>) -> Json {
 fn document(kind: Kind, definitions: &mut Object<String, Json>) -> Json {
     let metadata = Metadata::schema(definitions);
     let (spec, description) = match kind {
-        Kind::Cluster => (cluster::ClusterSpec::schema(definitions), "One cluster: where it is, its mesh, its gateway."),
-        Kind::MeshService => (service::MeshServiceSpec::schema(definitions), "One service: where it runs, what it depends on, how it is exposed."),
-        Kind::ServiceLocations => (service::ServiceLocationsSpec::schema(definitions), "Where services were observed to run."),
+        Kind::Cluster => {
+            (cluster::ClusterSpec::schema(definitions), "One cluster: where it is, its mesh, its gateway.")
+        }
+        Kind::MeshService => (
+            service::MeshServiceSpec::schema(definitions),
+            "One service: where it runs, what it depends on, how it is exposed.",
+        ),
+        Kind::ServiceLocations => {
+            (service::ServiceLocationsSpec::schema(definitions), "Where services were observed to run.")
+        }
         Kind::TrafficPolicy => (traffic::TrafficPolicySpec::schema(definitions), "How calls to a service travel."),
         Kind::AccessPolicy => (access::AccessPolicySpec::schema(definitions), "Who may call a service."),
-        Kind::Guardrail => (access::GuardrailSpec::schema(definitions), "Rules that the effective result must respect."),
+        Kind::Guardrail => {
+            (access::GuardrailSpec::schema(definitions), "Rules that the effective result must respect.")
+        }
     };
     let schema = json!({
         "type": "object",

@@ -1,7 +1,7 @@
 //! `MeshService` and `ServiceLocations`: where services run, what they depend on, how they are exposed.
 
 use super::cluster_set::ClusterSet;
-use super::decode::{At, Decode, record, wrong_type, words};
+use super::decode::{At, Decode, record, words, wrong_type};
 use super::types::{ClusterName, HostName, Namespace, Port, PortName, Selector, ServiceAccount, ServiceName};
 use crate::diagnostic::Diagnostics;
 use crate::source::{Node, Place, Value};
@@ -115,7 +115,9 @@ impl Decode for VirtualIp {
                 "choose an address of that range: nobody routes it, and no mesh hands it out by itself",
                 found,
             ),
-            Err(_) => super::decode::bad_value(node.place, "not an IPv4 address", "write an address such as 241.7.0.1", found),
+            Err(_) => {
+                super::decode::bad_value(node.place, "not an IPv4 address", "write an address such as 241.7.0.1", found)
+            }
         }
     }
 

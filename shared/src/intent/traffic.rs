@@ -2,7 +2,9 @@
 
 use super::cluster_set::{ClusterSet, Exclude, Order};
 use super::decode::{At, Decode, bad_value, record, wrong_type};
-use super::types::{Attempts, Count, Duration, HeaderName, HttpStatus, Method, Namespace, Percent, QueryName, ServiceName};
+use super::types::{
+    Attempts, Count, Duration, HeaderName, HttpStatus, Method, Namespace, Percent, QueryName, ServiceName,
+};
 use crate::diagnostic::Diagnostics;
 use crate::source::{Node, Place, Value, short};
 use serde_json::{Map as Object, Value as Json, json};
@@ -61,7 +63,12 @@ impl Decode for CallerSelector {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         let parts = CallerParts::decode(node, found)?;
         if parts.service.is_none() && parts.namespace.is_none() && parts.clusters.is_none() {
-            return bad_value(node.place, "an item of `from` that names nothing", "name a service, a namespace or clusters; leave `from` out for every dependent", found);
+            return bad_value(
+                node.place,
+                "an item of `from` that names nothing",
+                "name a service, a namespace or clusters; leave `from` out for every dependent",
+                found,
+            );
         }
         Some(Self(parts))
     }
@@ -99,7 +106,12 @@ impl Decode for Failover {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         let parts = FailoverParts::decode(node, found)?;
         if parts.order.is_none() && parts.exclude.is_none() {
-            return bad_value(node.place, "`failover` says nothing", "set `order` or `exclude`, or leave it out", found);
+            return bad_value(
+                node.place,
+                "`failover` says nothing",
+                "set `order` or `exclude`, or leave it out",
+                found,
+            );
         }
         Some(Self(parts))
     }
@@ -268,7 +280,14 @@ impl HeaderText {
 impl Decode for HeaderText {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         let text = super::decode::text(node, "a string: the name of a header", found)?;
-        Self::parse(text).or_else(|| bad_value(node.place, format!("\"{}\" is not the name of a header", short(text)), "write the name without a colon", found))
+        Self::parse(text).or_else(|| {
+            bad_value(
+                node.place,
+                format!("\"{}\" is not the name of a header", short(text)),
+                "write the name without a colon",
+                found,
+            )
+        })
     }
 
     fn schema(_: &mut Object<String, Json>) -> Json {
@@ -286,17 +305,32 @@ impl Decode for HeaderValues {
             return wrong_type(node, "a map of headers", found);
         };
         if entries.is_empty() {
-            return bad_value(node.place, "an empty map of headers", "name at least one header, or leave the field out", found);
+            return bad_value(
+                node.place,
+                "an empty map of headers",
+                "name at least one header, or leave the field out",
+                found,
+            );
         }
         let values: Vec<_> = entries
             .iter()
             .map(|entry| {
                 let Some(name) = HeaderText::parse(&entry.key) else {
-                    return bad_value(entry.place, format!("\"{}\" is not the name of a header", short(&entry.key)), "write the name without a colon", found);
+                    return bad_value(
+                        entry.place,
+                        format!("\"{}\" is not the name of a header", short(&entry.key)),
+                        "write the name without a colon",
+                        found,
+                    );
                 };
                 let value = super::decode::text(&entry.node, "a string", found)?;
                 if value.chars().any(|c| c.is_control()) {
-                    return bad_value(entry.node.place, "a header value with a control character", "write it on one line", found);
+                    return bad_value(
+                        entry.node.place,
+                        "a header value with a control character",
+                        "write it on one line",
+                        found,
+                    );
                 }
                 Some((name, value.to_owned()))
             })
@@ -330,21 +364,37 @@ pub enum ValueMatch {
 }
 
 fn value_match(node: &Node, presence: bool, found: &mut Diagnostics) -> Option<ValueMatch> {
-    let known: &[&str] = if presence { &["exact", "prefix", "regex", "present"] } else { &["exact", "prefix", "regex"] };
+    let known: &[&str] =
+        if presence { &["exact", "prefix", "regex", "present"] } else { &["exact", "prefix", "regex"] };
     super::decode::Fields::of(node, known, found)?;
     let Value::Map(entries) = &node.value else { return None };
     let [entry] = entries.as_slice() else {
-        return bad_value(node.place, "expected exactly one way to compare", format!("write one of: {}", known.join(", ")), found);
+        return bad_value(
+            node.place,
+            "expected exactly one way to compare",
+            format!("write one of: {}", known.join(", ")),
+            found,
+        );
     };
     if &*entry.key == "present" {
         return match bool::decode(&entry.node, found)? {
             true => Some(ValueMatch::Present),
-            false => bad_value(entry.node.place, "`present: false` cannot be expressed", "write `present: true`, or leave the condition out", found),
+            false => bad_value(
+                entry.node.place,
+                "`present: false` cannot be expressed",
+                "write `present: true`, or leave the condition out",
+                found,
+            ),
         };
     }
     let text = super::decode::text(&entry.node, "a string", found)?.to_owned();
     if text.is_empty() {
-        return bad_value(entry.node.place, "an empty text to compare with", "write the text; `present: true` is for headers and parameters that only have to be there", found);
+        return bad_value(
+            entry.node.place,
+            "an empty text to compare with",
+            "write the text; `present: true` is for headers and parameters that only have to be there",
+            found,
+        );
     }
     if text.chars().any(char::is_control) {
         return bad_value(entry.node.place, "a text with a control character", "write it on one line", found);
@@ -354,7 +404,12 @@ fn value_match(node: &Node, presence: bool, found: &mut Diagnostics) -> Option<V
         "prefix" => Some(ValueMatch::Text(StringMatch::Prefix(text))),
         "regex" => match super::regex::check(&text) {
             Ok(()) => Some(ValueMatch::Text(StringMatch::Regex(text))),
-            Err(problem) => bad_value(entry.node.place, format!("not a regular expression that Envoy accepts (RE2): {problem}"), "mend the expression; look-around and back-references do not exist", found),
+            Err(problem) => bad_value(
+                entry.node.place,
+                format!("not a regular expression that Envoy accepts (RE2): {problem}"),
+                "mend the expression; look-around and back-references do not exist",
+                found,
+            ),
         },
         _ => None,
     }
@@ -431,7 +486,12 @@ fn conditions<K: ConditionName>(node: &Node, what: &str, found: &mut Diagnostics
         .map(|entry| {
             let value = ValueMatch::decode(&entry.node, found);
             let Some(name) = K::of(&entry.key) else {
-                return bad_value(entry.place, format!("\"{}\" is not the name of a {what}", short(&entry.key)), "write the name alone", found);
+                return bad_value(
+                    entry.place,
+                    format!("\"{}\" is not the name of a {what}", short(&entry.key)),
+                    "write the name alone",
+                    found,
+                );
             };
             Some((name, value?))
         })
@@ -439,7 +499,12 @@ fn conditions<K: ConditionName>(node: &Node, what: &str, found: &mut Diagnostics
     let mut list: Vec<(K, ValueMatch)> = decoded.into_iter().collect::<Option<_>>()?;
     list.sort();
     if list.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-        return bad_value(node.place, format!("the same {what} twice"), "names of headers are the same in capitals and small letters; keep one", found);
+        return bad_value(
+            node.place,
+            format!("the same {what} twice"),
+            "names of headers are the same in capitals and small letters; keep one",
+            found,
+        );
     }
     Some(Conditions(list))
 }
@@ -494,14 +559,29 @@ pub struct RequestMatch {
 impl Decode for RequestMatch {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         let parts = RequestMatchParts::decode(node, found)?;
-        let request = Self { path: parts.path, headers: parts.headers.unwrap_or_default(), query: parts.query.unwrap_or_default(), method: parts.method };
+        let request = Self {
+            path: parts.path,
+            headers: parts.headers.unwrap_or_default(),
+            query: parts.query.unwrap_or_default(),
+            method: parts.method,
+        };
         if request == Self::default() {
-            return bad_value(node.place, "an item of `match` without conditions", "name a path, header, query parameter or method; leave `match` out for all requests", found);
+            return bad_value(
+                node.place,
+                "an item of `match` without conditions",
+                "name a path, header, query parameter or method; leave `match` out for all requests",
+                found,
+            );
         }
         if let Some(StringMatch::Exact(path) | StringMatch::Prefix(path)) = &request.path
             && !path.starts_with('/')
         {
-            return bad_value(node.place, "a path that does not begin with `/`", "write the path from its first `/`", found);
+            return bad_value(
+                node.place,
+                "a path that does not begin with `/`",
+                "write the path from its first `/`",
+                found,
+            );
         }
         Some(request)
     }

@@ -59,7 +59,11 @@ const SUBDOMAIN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a
 fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inner = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-';
-    !bytes.is_empty() && bytes.len() <= 63 && bytes.iter().all(inner) && bytes[0] != b'-' && bytes[bytes.len() - 1] != b'-'
+    !bytes.is_empty()
+        && bytes.len() <= 63
+        && bytes.iter().all(inner)
+        && bytes[0] != b'-'
+        && bytes[bytes.len() - 1] != b'-'
 }
 
 /// A DNS subdomain of RFC 1123, as Kubernetes names most objects.
@@ -264,7 +268,12 @@ impl Decode for HostPattern {
         if !domain.is_empty() && domain.len() <= 250 && domain.split('.').all(is_label) {
             return Some(Self(text));
         }
-        bad_value(node.place, format!("\"{}\" is not a host name pattern", short(&text)), "write a host name, or `*.` and a domain", found)
+        bad_value(
+            node.place,
+            format!("\"{}\" is not a host name pattern", short(&text)),
+            "write a host name, or `*.` and a domain",
+            found,
+        )
     }
 
     fn schema(_: &mut Object<String, Json>) -> Json {
@@ -295,7 +304,12 @@ impl Decode for Address {
         let text = text(node, "a string: an IP address or a host name", found)?;
         if let Ok(ip) = text.parse::<std::net::IpAddr>() {
             if ip.is_unspecified() || ip.is_multicast() {
-                return bad_value(node.place, format!("no gateway can be reached at {ip}"), "write the address of the gateway's load balancer", found);
+                return bad_value(
+                    node.place,
+                    format!("no gateway can be reached at {ip}"),
+                    "write the address of the gateway's load balancer",
+                    found,
+                );
             }
             return Some(Self::Ip(ip));
         }
@@ -339,9 +353,12 @@ impl<T: Decode> Decode for OneOrMore<T> {
 fn number(node: &Node, bounds: std::ops::RangeInclusive<i64>, found: &mut Diagnostics) -> Option<i64> {
     match &node.value {
         Value::Int(number) if bounds.contains(number) => Some(*number),
-        Value::Int(_) | Value::Float(_) => {
-            bad_value(node.place, format!("expected a whole number from {} to {}", bounds.start(), bounds.end()), "write a number within these bounds", found)
-        }
+        Value::Int(_) | Value::Float(_) => bad_value(
+            node.place,
+            format!("expected a whole number from {} to {}", bounds.start(), bounds.end()),
+            "write a number within these bounds",
+            found,
+        ),
         Value::Ambiguous(_, what) => bad_value(
             node.place,
             format!("expected a whole number, found a plain word that is {what}"),
@@ -350,7 +367,10 @@ fn number(node: &Node, bounds: std::ops::RangeInclusive<i64>, found: &mut Diagno
         ),
         _ => {
             let message = format!("expected a whole number, found {}", node.kind());
-            found.push(crate::diagnostic::Diagnostic::new(&crate::diagnostic::codes::WRONG_TYPE, node.place, message).help("write the number without quotes"));
+            found.push(
+                crate::diagnostic::Diagnostic::new(&crate::diagnostic::codes::WRONG_TYPE, node.place, message)
+                    .help("write the number without quotes"),
+            );
             None
         }
     }
@@ -440,7 +460,8 @@ impl Decode for Duration {
             return bad_value(node.place, format!("expected {EXPECTED}, found a number without a unit"), help, found);
         }
         let text = text(node, "a string: a duration such as 500ms, 5s or 2m", found)?;
-        Self::parse(text).or_else(|| bad_value(node.place, format!("\"{}\" is not {EXPECTED}", short(text)), help, found))
+        Self::parse(text)
+            .or_else(|| bad_value(node.place, format!("\"{}\" is not {EXPECTED}", short(text)), help, found))
     }
 
     fn schema(_: &mut Object<String, Json>) -> Json {
@@ -481,11 +502,21 @@ pub(super) fn label(entry: &Entry, found: &mut Diagnostics) -> Option<(Arc<str>,
     let key = if is_label_key(&entry.key) {
         Some(Arc::from(&*entry.key))
     } else {
-        bad_value(entry.place, format!("\"{}\" is not a label key", short(&entry.key)), "use at most 63 letters, digits, `-`, `_` and `.`, with an optional DNS prefix and `/`", found)
+        bad_value(
+            entry.place,
+            format!("\"{}\" is not a label key", short(&entry.key)),
+            "use at most 63 letters, digits, `-`, `_` and `.`, with an optional DNS prefix and `/`",
+            found,
+        )
     };
     let value = text(&entry.node, "a string: a label value", found)?;
     if !value.is_empty() && !is_qualified_word(value) {
-        return bad_value(entry.node.place, format!("\"{}\" is not a label value", short(value)), "use at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit", found);
+        return bad_value(
+            entry.node.place,
+            format!("\"{}\" is not a label value", short(value)),
+            "use at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit",
+            found,
+        );
     }
     key.map(|key| (key, Arc::from(value)))
 }
@@ -512,7 +543,12 @@ impl Decode for Selector {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         let labels = Labels::decode(node, found)?;
         if labels.0.is_empty() {
-            return bad_value(node.place, "a selector without labels would choose every workload", "name at least one label", found);
+            return bad_value(
+                node.place,
+                "a selector without labels would choose every workload",
+                "name at least one label",
+                found,
+            );
         }
         Some(Self(labels))
     }

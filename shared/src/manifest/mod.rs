@@ -77,7 +77,9 @@ impl Kind {
         match self {
             Self::ConfigMap | Self::Service => "",
             Self::AuthorizationPolicy | Self::PeerAuthentication => "security.istio.io",
-            Self::ServiceEntry | Self::Gateway | Self::DestinationRule | Self::VirtualService | Self::Sidecar => "networking.istio.io",
+            Self::ServiceEntry | Self::Gateway | Self::DestinationRule | Self::VirtualService | Self::Sidecar => {
+                "networking.istio.io"
+            }
         }
     }
 
@@ -211,8 +213,20 @@ pub struct ServicePort {
 impl Object {
     /// An object of the kind of its content.
     #[must_use]
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>, intents: BTreeSet<DocumentId>, body: Body) -> Self {
-        Self { kind: body.kind(), namespace: namespace.into(), name: name.into(), annotations: BTreeMap::new(), intents, body }
+    pub fn new(
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+        intents: BTreeSet<DocumentId>,
+        body: Body,
+    ) -> Self {
+        Self {
+            kind: body.kind(),
+            namespace: namespace.into(),
+            name: name.into(),
+            annotations: BTreeMap::new(),
+            intents,
+            body,
+        }
     }
 
     /// Adds the wave in which Argo CD applies the object.

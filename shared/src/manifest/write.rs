@@ -78,7 +78,8 @@ pub fn to_yaml_stream(objects: &[Object]) -> String {
 pub fn to_json(objects: &[Object]) -> String {
     let value = match objects {
         [one] => serde_json::to_value(one),
-        many => serde_json::to_value(many).map(|items| serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items})),
+        many => serde_json::to_value(many)
+            .map(|items| serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items})),
     };
     let value = value.expect("objects hold only strings, numbers, lists and maps");
     format!("{value:#}\n")

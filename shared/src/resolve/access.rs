@@ -2,7 +2,9 @@
 //! means for rules about clusters is decided here, for every mesh alike.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
-use crate::fleet::{AccessPolicy, AccessRule, ClusterId, Clusters, Fleet, GuardrailVerb, Identity, Origin, Service, ServiceId, Source};
+use crate::fleet::{
+    AccessPolicy, AccessRule, ClusterId, Clusters, Fleet, GuardrailVerb, Identity, Origin, Service, ServiceId, Source,
+};
 use crate::intent::access::{Mode, PathPattern};
 use crate::intent::types::{Method, Namespace, ServiceAccount, TrustDomain};
 use crate::source::Place;
@@ -197,14 +199,21 @@ impl Access {
         let service = fleet.service(caller);
         let own_account = &service.copy(cluster).account;
         match source {
-            Source::Dependents(_) => self.dependents(provider).iter().any(|(dependent, clusters)| *dependent == caller && clusters.contains(cluster)),
+            Source::Dependents(_) => self
+                .dependents(provider)
+                .iter()
+                .any(|(dependent, clusters)| *dependent == caller && clusters.contains(cluster)),
             Source::Service { service: wanted, account, clusters, place: _, explicit: _ } => {
-                *wanted == caller && clusters.contains(cluster) && account.as_ref().is_none_or(|account| account == own_account)
+                *wanted == caller
+                    && clusters.contains(cluster)
+                    && account.as_ref().is_none_or(|account| account == own_account)
             }
             Source::Identity { identity, clusters, place: _ } => {
                 clusters.contains(cluster)
                     && match identity {
-                        Identity::Account(namespace, account) => *namespace == service.namespace && account == own_account,
+                        Identity::Account(namespace, account) => {
+                            *namespace == service.namespace && account == own_account
+                        }
                         Identity::Namespace(namespace) => *namespace == service.namespace,
                         Identity::Any => true,
                     }
@@ -221,19 +230,30 @@ impl Access {
 
     /// The rule that admits a caller at a copy, if one does.
     #[must_use]
-    pub fn admitted_by(&self, fleet: &Fleet, provider: ServiceId, copy: ClusterId, caller: ServiceId, cluster: ClusterId) -> Vec<(Origin, Conditions)> {
+    pub fn admitted_by(
+        &self,
+        fleet: &Fleet,
+        provider: ServiceId,
+        copy: ClusterId,
+        caller: ServiceId,
+        cluster: ClusterId,
+    ) -> Vec<(Origin, Conditions)> {
         let service = self.service(provider);
         let mut rules = Vec::new();
         for policy in service.policies.iter().map(|policy| &fleet.access[*policy]) {
             for rule in &policy.rules {
-                if rule.within.contains(copy) && rule.sources.iter().any(|source| self.fits(fleet, source, provider, caller, cluster)) {
+                if rule.within.contains(copy)
+                    && rule.sources.iter().any(|source| self.fits(fleet, source, provider, caller, cluster))
+                {
                     rules.push((Origin { place: rule.place, ..policy.origin }, Conditions::of(rule)));
                 }
             }
         }
         let identity = (&fleet.service(caller).namespace, &fleet.service(caller).copy(cluster).account);
         for always in &service.always {
-            if identity == (&always.namespace, &always.account) && self.always_from(fleet, always, copy).contains(cluster) {
+            if identity == (&always.namespace, &always.account)
+                && self.always_from(fleet, always, copy).contains(cluster)
+            {
                 rules.push((always.origin, Conditions { whole_workload: true, ..Conditions::default() }));
             }
         }
@@ -255,7 +275,11 @@ impl Access {
                     .filter(|(_, clusters)| !clusters.is_empty())
                     .collect();
                 if !identities.is_empty() {
-                    grants.push(Grant { conditions: Conditions::of(rule), identities, origin: Origin { place: rule.place, ..policy.origin } });
+                    grants.push(Grant {
+                        conditions: Conditions::of(rule),
+                        identities,
+                        origin: Origin { place: rule.place, ..policy.origin },
+                    });
                 }
             }
         }
@@ -286,13 +310,20 @@ impl Access {
 
     /// The identities behind a source: which, from where they really call, whether strictly only from there, and the
     /// service that was meant.
-    fn identities(&self, fleet: &Fleet, source: &Source, provider: ServiceId) -> Vec<(Identity, Clusters, bool, Option<ServiceId>)> {
+    fn identities(
+        &self,
+        fleet: &Fleet,
+        source: &Source,
+        provider: ServiceId,
+    ) -> Vec<(Identity, Clusters, bool, Option<ServiceId>)> {
         let of_service = |id: ServiceId, clusters: &Clusters, strict: bool, only: Option<&ServiceAccount>| {
             let service = fleet.service(id);
             accounts(service, clusters)
                 .into_iter()
                 .filter(|(account, _)| only.is_none_or(|only| only == account))
-                .map(|(account, clusters)| (Identity::Account(service.namespace.clone(), account), clusters, strict, Some(id)))
+                .map(|(account, clusters)| {
+                    (Identity::Account(service.namespace.clone(), account), clusters, strict, Some(id))
+                })
                 .collect::<Vec<_>>()
         };
         match source {
@@ -314,7 +345,8 @@ impl Access {
                 self.services[to.index()].policies.push(index);
             }
         }
-        let is_default = |policy: &AccessPolicy| policy.to.is_none() && fleet.document(policy.origin).namespace.is_none();
+        let is_default =
+            |policy: &AccessPolicy| policy.to.is_none() && fleet.document(policy.origin).namespace.is_none();
         let defaults: Vec<usize> =
             fleet.access.iter().enumerate().filter(|(_, policy)| is_default(policy)).map(|(index, _)| index).collect();
         for service in &mut self.services {
@@ -329,8 +361,18 @@ impl Access {
             for other in rest {
                 let (first, other) = (&fleet.access[*first], &fleet.access[*other]);
                 if first.mode.0 != other.mode.0 && reported.insert((first.origin, other.origin)) {
-                    let message = format!("{} says {}, {} says {}", fleet.document(first.origin), first.mode.0.as_str(), fleet.document(other.origin), other.mode.0.as_str());
-                    found.push(Diagnostic::new(&codes::MODES_DIFFER, other.mode.1, message).also(first.mode.1, "the other mode").help("give both one mode"));
+                    let message = format!(
+                        "{} says {}, {} says {}",
+                        fleet.document(first.origin),
+                        first.mode.0.as_str(),
+                        fleet.document(other.origin),
+                        other.mode.0.as_str()
+                    );
+                    found.push(
+                        Diagnostic::new(&codes::MODES_DIFFER, other.mode.1, message)
+                            .also(first.mode.1, "the other mode")
+                            .help("give both one mode"),
+                    );
                 }
             }
         }
@@ -340,7 +382,12 @@ impl Access {
         for rule in &fleet.guardrails {
             let GuardrailVerb::AlwaysAllow(list) = &rule.verb else { continue };
             for (namespace, account, clusters, place) in list {
-                let always = Always { namespace: namespace.clone(), account: account.clone(), clusters: *clusters, origin: Origin { place: *place, ..rule.origin } };
+                let always = Always {
+                    namespace: namespace.clone(),
+                    account: account.clone(),
+                    clusters: *clusters,
+                    origin: Origin { place: *place, ..rule.origin },
+                };
                 let mut wide = Clusters::NONE;
                 for (service, access) in fleet.services.iter().zip(&mut self.services) {
                     if access.mode == Some(Mode::Enforce) && service.labels.contain(&rule.services) {
@@ -353,8 +400,14 @@ impl Access {
                     !self.always_from(fleet, &always, *copy).is_subset(&wanted)
                 });
                 if let Some(copy) = widened {
-                    let message = format!("{namespace}/{account} is admitted at {} from every cluster of the same trust domain", fleet.cluster(copy).name);
-                    found.push(Diagnostic::new(&codes::ALWAYS_ALLOW_WIDE, *place, message).help("give the clusters trust domains of their own to tell them apart"));
+                    let message = format!(
+                        "{namespace}/{account} is admitted at {} from every cluster of the same trust domain",
+                        fleet.cluster(copy).name
+                    );
+                    found.push(
+                        Diagnostic::new(&codes::ALWAYS_ALLOW_WIDE, *place, message)
+                            .help("give the clusters trust domains of their own to tell them apart"),
+                    );
                 }
             }
         }
@@ -381,14 +434,37 @@ impl Access {
         {
             let known: Vec<String> = service.ports.iter().map(|port| port.number.to_string()).collect();
             let place = ports.first().map_or(rule.place, |(_, place)| *place);
-            found.push(Diagnostic::new(&codes::NO_SUCH_PORT, place, format!("{} has none of these ports", service.name)).help(format!("its ports are {}", known.join(", "))));
+            found.push(
+                Diagnostic::new(&codes::NO_SUCH_PORT, place, format!("{} has none of these ports", service.name))
+                    .help(format!("its ports are {}", known.join(", "))),
+            );
         }
-        let conditions = [rule.methods.as_ref().map(|(_, place)| ("methods", *place)), rule.paths.as_ref().map(|(_, place)| ("paths", *place))];
-        let meant: Vec<_> = service.ports.iter().filter(|port| rule.ports.as_ref().is_none_or(|ports| ports.iter().any(|(number, _)| *number == port.number))).collect();
+        let conditions = [
+            rule.methods.as_ref().map(|(_, place)| ("methods", *place)),
+            rule.paths.as_ref().map(|(_, place)| ("paths", *place)),
+        ];
+        let meant: Vec<_> = service
+            .ports
+            .iter()
+            .filter(|port| {
+                rule.ports.as_ref().is_none_or(|ports| ports.iter().any(|(number, _)| *number == port.number))
+            })
+            .collect();
         for (field, place) in conditions.into_iter().flatten() {
-            let wrong = if rule.ports.is_some() { meant.iter().any(|port| !port.protocol.is_http()) } else { !meant.iter().any(|port| port.protocol.is_http()) };
+            let wrong = if rule.ports.is_some() {
+                meant.iter().any(|port| !port.protocol.is_http())
+            } else {
+                !meant.iter().any(|port| port.protocol.is_http())
+            };
             if wrong && !meant.is_empty() {
-                found.push(Diagnostic::new(&codes::L7_ON_TCP, place, format!("`{field}` on a port of {} that does not speak HTTP", service.name)).help("name an HTTP port in `ports`, or remove the condition"));
+                found.push(
+                    Diagnostic::new(
+                        &codes::L7_ON_TCP,
+                        place,
+                        format!("`{field}` on a port of {} that does not speak HTTP", service.name),
+                    )
+                    .help("name an HTTP port in `ports`, or remove the condition"),
+                );
             }
         }
     }
@@ -407,12 +483,16 @@ impl Access {
         for (rule, conditions) in &rules {
             for source in &rule.sources {
                 let place = match source {
-                    Source::Dependents(place) | Source::Service { place, .. } | Source::Identity { place, .. } => *place,
+                    Source::Dependents(place) | Source::Service { place, .. } | Source::Identity { place, .. } => {
+                        *place
+                    }
                 };
                 for (identity, clusters, strict, service) in self.identities(fleet, source, id) {
                     // What the author wrote counts, also where the service does not run today.
                     let clusters = match source {
-                        Source::Service { clusters: written, explicit: true, .. } => clusters.or(&written.without(&fleet.service(service.expect("a service source")).runs)),
+                        Source::Service { clusters: written, explicit: true, .. } => {
+                            clusters.or(&written.without(&fleet.service(service.expect("a service source")).runs))
+                        }
                         _ => clusters,
                     };
                     admissions.push(Admission { identity, clusters, conditions, place, strict, service });
@@ -425,7 +505,15 @@ impl Access {
         }
     }
 
-    fn check_domains(&self, fleet: &Fleet, id: ServiceId, copy: ClusterId, admission: &Admission<'_>, all: &[Admission<'_>], found: &mut Diagnostics) {
+    fn check_domains(
+        &self,
+        fleet: &Fleet,
+        id: ServiceId,
+        copy: ClusterId,
+        admission: &Admission<'_>,
+        all: &[Admission<'_>],
+        found: &mut Diagnostics,
+    ) {
         let mut class = Clusters::NONE;
         for cluster in admission.clusters.iter() {
             if !class.contains(cluster) {
@@ -444,12 +532,15 @@ impl Access {
                 continue;
             }
             let covered = all.iter().any(|other| {
-                other.clusters.contains(extra) && covers(&other.identity, &admission.identity) && other.conditions.include(admission.conditions)
+                other.clusters.contains(extra)
+                    && covers(&other.identity, &admission.identity)
+                    && other.conditions.include(admission.conditions)
             });
             if covered {
                 continue;
             }
-            let twin = admission.clusters.iter().find(|cluster| self.indistinguishable(fleet, copy, *cluster).contains(extra));
+            let twin =
+                admission.clusters.iter().find(|cluster| self.indistinguishable(fleet, copy, *cluster).contains(extra));
             let twin = twin.map_or_else(String::new, |twin| fleet.cluster(twin).name.to_string());
             let service = fleet.service(id);
             let message = format!(
@@ -470,8 +561,18 @@ impl Access {
         }
     }
 
-    fn check_sharing(&self, fleet: &Fleet, id: ServiceId, copy: ClusterId, admission: &Admission<'_>, all: &[Admission<'_>], found: &mut Diagnostics) {
-        let (Some(meant), Identity::Account(namespace, account)) = (admission.service, &admission.identity) else { return };
+    fn check_sharing(
+        &self,
+        fleet: &Fleet,
+        id: ServiceId,
+        copy: ClusterId,
+        admission: &Admission<'_>,
+        all: &[Admission<'_>],
+        found: &mut Diagnostics,
+    ) {
+        let (Some(meant), Identity::Account(namespace, account)) = (admission.service, &admission.identity) else {
+            return;
+        };
         let carriers = self.carriers.get(&(namespace.clone(), account.clone()));
         for (other, clusters) in carriers.into_iter().flatten().filter(|(other, _)| *other != meant) {
             for cluster in clusters.and(&admission.clusters).iter() {

@@ -30,14 +30,17 @@ impl Subject<'_> {
     /// Whether another cluster cannot be reached from here at all.
     fn is_unreachable(&self, cluster: ClusterId) -> bool {
         let target = self.fleet.cluster(cluster);
-        cluster != self.cluster && (target.gateway.is_none() || target.mesh.kind != self.fleet.cluster(self.cluster).mesh.kind)
+        cluster != self.cluster
+            && (target.gateway.is_none() || target.mesh.kind != self.fleet.cluster(self.cluster).mesh.kind)
     }
 
     /// The guardrail that denies the way from here to a cluster.
     fn denied_by(&self, cluster: ClusterId) -> Option<Origin> {
         let labels = &self.service().labels;
         self.fleet.guardrails.iter().find_map(|rule| match &rule.verb {
-            GuardrailVerb::Deny { from, to } if from.contains(self.cluster) && to.contains(cluster) && labels.contain(&rule.services) => {
+            GuardrailVerb::Deny { from, to }
+                if from.contains(self.cluster) && to.contains(cluster) && labels.contain(&rule.services) =>
+            {
                 Some(rule.origin)
             }
             _ => None,
@@ -78,7 +81,11 @@ pub(super) fn route(subject: &Subject<'_>, units: Units, place: Place, label: &s
     });
     let unused = allowed.without(&in_tiers).without(&in_shares);
     let in_removed: Clusters = removed.iter().map(|removed| removed.cluster).collect();
-    removed.extend(unused.without(&in_removed).iter().map(|cluster| Removed { cluster, reason: Reason::Order, origin: order }));
+    removed.extend(unused.without(&in_removed).iter().map(|cluster| Removed {
+        cluster,
+        reason: Reason::Order,
+        origin: order,
+    }));
     removed.sort_by_key(|removed| removed.cluster);
 
     let mirror = mirror(subject, &units, &usable, place, label, found);
@@ -132,7 +139,9 @@ fn tiers(subject: &Subject<'_>, units: &Units, allowed: &Clusters) -> Vec<Vec<Cl
     let selections: Vec<Clusters> = match units.policy(Unit::Order).and_then(|policy| policy.of(fleet).order.as_ref()) {
         Some(order) => order
             .iter()
-            .map(|tier| tier.iter().fold(Clusters::NONE, |sum, (item, _)| sum.or(&item.seen_from(own, &fleet.neighbours))))
+            .map(|tier| {
+                tier.iter().fold(Clusters::NONE, |sum, (item, _)| sum.or(&item.seen_from(own, &fleet.neighbours)))
+            })
             .collect(),
         None => {
             let everywhere = Clusters::first(fleet.clusters.len());
@@ -170,11 +179,12 @@ fn shares(
         let left = wanted.and(usable);
         if left.is_empty() {
             if !wanted.is_empty() {
-                let message = format!("the share of {percent} per cent has no cluster left for {}{label}", subject.describe());
+                let message =
+                    format!("the share of {percent} per cent has no cluster left for {}{label}", subject.describe());
                 found.push(
-                    Diagnostic::new(&codes::SHARE_DROPPED, *written, message)
-                        .also(place, "the dependency")
-                        .help("its percentage follows the order; `kubectl mesh explain` says what removes its clusters"),
+                    Diagnostic::new(&codes::SHARE_DROPPED, *written, message).also(place, "the dependency").help(
+                        "its percentage follows the order; `kubectl mesh explain` says what removes its clusters",
+                    ),
                 );
             }
             continue;
@@ -207,16 +217,28 @@ pub fn proportional(parts: &[u32], total: u32) -> Vec<u32> {
     result
 }
 
-fn mirror(subject: &Subject<'_>, units: &Units, usable: &Clusters, place: Place, label: &str, found: &mut Diagnostics) -> Vec<ClusterId> {
+fn mirror(
+    subject: &Subject<'_>,
+    units: &Units,
+    usable: &Clusters,
+    place: Place,
+    label: &str,
+    found: &mut Diagnostics,
+) -> Vec<ClusterId> {
     let fleet = subject.fleet;
-    let Some((clusters, _, written)) = units.policy(Unit::Mirror).and_then(|policy| policy.of(fleet).mirror.as_ref()) else {
+    let Some((clusters, _, written)) = units.policy(Unit::Mirror).and_then(|policy| policy.of(fleet).mirror.as_ref())
+    else {
         return Vec::new();
     };
     let wanted = clusters.and(&subject.service().runs);
     let left = wanted.and(usable);
     if left.is_empty() && !wanted.is_empty() {
         let message = format!("the mirror has no cluster left for {}{label}", subject.describe());
-        found.push(Diagnostic::new(&codes::MIRROR_DROPPED, *written, message).also(place, "the dependency").help("nothing is copied; `kubectl mesh explain` says what removes its clusters"));
+        found.push(
+            Diagnostic::new(&codes::MIRROR_DROPPED, *written, message)
+                .also(place, "the dependency")
+                .help("nothing is copied; `kubectl mesh explain` says what removes its clusters"),
+        );
     }
     left.iter().collect()
 }
@@ -230,7 +252,8 @@ fn report_unserved(subject: &Subject<'_>, route: &Route, place: Place, label: &s
         .map(|removed| format!("{}: {}", subject.fleet.cluster(removed.cluster).name, removed.reason.as_str()))
         .collect();
     let message = format!("nobody may serve {}{label} ({})", subject.describe(), removals.join(", "));
-    let mut diagnostic = Diagnostic::new(code, place, message).help("allow one of the clusters, or remove the dependency there");
+    let mut diagnostic =
+        Diagnostic::new(code, place, message).help("allow one of the clusters, or remove the dependency there");
     let mut places: Vec<(Place, &'static str)> =
         route.removed.iter().filter_map(|removed| Some((removed.origin?.place, removed.reason.as_str()))).collect();
     places.sort();
@@ -256,15 +279,27 @@ fn report_guardrails(subject: &Subject<'_>, route: &Route, place: Place, label: 
             .shares
             .iter()
             .map(|share| {
-                let guarded = share.clusters.iter().filter(|cluster| **cluster != subject.cluster && to.contains(**cluster)).count();
+                let guarded = share
+                    .clusters
+                    .iter()
+                    .filter(|cluster| **cluster != subject.cluster && to.contains(**cluster))
+                    .count();
                 f64::from(share.percent) * guarded as f64 / share.clusters.len() as f64
             })
             .sum();
         if sent > f64::from(*percent) + 1e-9 {
-            let message = format!("{}{label} sends {sent:.0} per cent to clusters that \"{}\" bounds to {percent}", subject.describe(), rule.name);
+            let message = format!(
+                "{}{label} sends {sent:.0} per cent to clusters that \"{}\" bounds to {percent}",
+                subject.describe(),
+                rule.name
+            );
             let origin = route.units.policy(Unit::Weights).map(|policy| policy.of(subject.fleet));
             let written = origin.and_then(|policy| policy.unit(Unit::Weights)).unwrap_or(place);
-            found.push(Diagnostic::new(&codes::GUARDRAIL_MAX, written, message).also(rule.origin.place, "the guardrail").help("lower the share, or change the guardrail"));
+            found.push(
+                Diagnostic::new(&codes::GUARDRAIL_MAX, written, message)
+                    .also(rule.origin.place, "the guardrail")
+                    .help("lower the share, or change the guardrail"),
+            );
         }
     }
 }

@@ -62,12 +62,17 @@ fn join_one(a: &RequestMatch, b: &RequestMatch) -> Result<Option<RequestMatch>, 
 fn apart<K: Ord>(a: &Conditions<K>, b: &Conditions<K>) -> bool {
     a.0.iter().any(|(name, value)| {
         b.0.iter().any(|(other, against)| {
-            name == other && matches!((value, against), (ValueMatch::Text(a), ValueMatch::Text(b)) if both(a, b) == Both::Never)
+            name == other
+                && matches!((value, against), (ValueMatch::Text(a), ValueMatch::Text(b)) if both(a, b) == Both::Never)
         })
     })
 }
 
-fn join_conditions<K: Ord + Clone + std::fmt::Display>(what: &str, a: &Conditions<K>, b: &Conditions<K>) -> Result<Option<Conditions<K>>, String> {
+fn join_conditions<K: Ord + Clone + std::fmt::Display>(
+    what: &str,
+    a: &Conditions<K>,
+    b: &Conditions<K>,
+) -> Result<Option<Conditions<K>>, String> {
     let mut joined = a.0.clone();
     for (name, value) in &b.0 {
         match joined.iter_mut().find(|(other, _)| other == name) {
@@ -79,7 +84,11 @@ fn join_conditions<K: Ord + Clone + std::fmt::Display>(what: &str, a: &Condition
                     Both::Never => return Ok(None),
                     Both::First => {}
                     Both::Second => *present = value.clone(),
-                    Both::Unknown => return Err(format!("they compare the {what} \"{name}\" in ways that do not include each other")),
+                    Both::Unknown => {
+                        return Err(format!(
+                            "they compare the {what} \"{name}\" in ways that do not include each other"
+                        ));
+                    }
                 },
             },
         }
@@ -105,8 +114,20 @@ fn both(a: &StringMatch, b: &StringMatch) -> Both {
     match (a, b) {
         (a, b) if a == b => Both::First,
         (StringMatch::Exact(_), StringMatch::Exact(_)) => Both::Never,
-        (StringMatch::Exact(text), StringMatch::Prefix(prefix)) => if text.starts_with(prefix.as_str()) { Both::First } else { Both::Never },
-        (StringMatch::Prefix(prefix), StringMatch::Exact(text)) => if text.starts_with(prefix.as_str()) { Both::Second } else { Both::Never },
+        (StringMatch::Exact(text), StringMatch::Prefix(prefix)) => {
+            if text.starts_with(prefix.as_str()) {
+                Both::First
+            } else {
+                Both::Never
+            }
+        }
+        (StringMatch::Prefix(prefix), StringMatch::Exact(text)) => {
+            if text.starts_with(prefix.as_str()) {
+                Both::Second
+            } else {
+                Both::Never
+            }
+        }
         (StringMatch::Prefix(a), StringMatch::Prefix(b)) if a.starts_with(b.as_str()) => Both::First,
         (StringMatch::Prefix(a), StringMatch::Prefix(b)) if b.starts_with(a.as_str()) => Both::Second,
         (StringMatch::Prefix(_), StringMatch::Prefix(_)) => Both::Never,

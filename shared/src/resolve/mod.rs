@@ -15,7 +15,7 @@ use crate::intent::traffic::RequestMatch;
 use crate::source::Place;
 use access::Access;
 use std::collections::BTreeSet;
-use units::{PolicyId, Policies, Units};
+use units::{Policies, PolicyId, Units};
 
 /// A fleet with everything that follows from it.
 #[derive(Debug)]
@@ -178,7 +178,13 @@ impl Effective {
                 let provider = fleet.service(dependency.provider);
                 if provider.is_exposed_to(service) {
                     for cluster in dependency.clusters.iter() {
-                        let subject = candidates::Subject { fleet: &fleet, access: &access, caller, cluster, provider: dependency.provider };
+                        let subject = candidates::Subject {
+                            fleet: &fleet,
+                            access: &access,
+                            caller,
+                            cluster,
+                            provider: dependency.provider,
+                        };
                         edges.push(edge(&subject, dependency.place, &mut policies, found));
                     }
                 } else {
@@ -245,14 +251,30 @@ fn edge(subject: &candidates::Subject<'_>, place: Place, policies: &mut Policies
 }
 
 /// Without exposure the call stays inside clusters where both run.
-fn report_unexposed(fleet: &Fleet, access: &Access, caller: ServiceId, dependency: &crate::fleet::Dependency, found: &mut Diagnostics) {
+fn report_unexposed(
+    fleet: &Fleet,
+    access: &Access,
+    caller: ServiceId,
+    dependency: &crate::fleet::Dependency,
+    found: &mut Diagnostics,
+) {
     let provider = fleet.service(dependency.provider);
     let missing = dependency.clusters.without(&provider.runs);
     let names: Vec<&str> = missing.iter().map(|id| fleet.cluster(id).name.as_str()).collect();
     if !names.is_empty() {
         let message = match &provider.exposure {
-            None => format!("{}/{} is not exposed and does not run in {}", provider.namespace, provider.name, names.join(", ")),
-            Some(_) => format!("{}/{} is not exposed to this service and does not run in {}", provider.namespace, provider.name, names.join(", ")),
+            None => format!(
+                "{}/{} is not exposed and does not run in {}",
+                provider.namespace,
+                provider.name,
+                names.join(", ")
+            ),
+            Some(_) => format!(
+                "{}/{} is not exposed to this service and does not run in {}",
+                provider.namespace,
+                provider.name,
+                names.join(", ")
+            ),
         };
         let mut diagnostic = Diagnostic::new(&codes::NOT_EXPOSED, dependency.place, message)
             .help("expose it to this service, or limit the dependency with `clusters` to where both run");
@@ -270,7 +292,11 @@ fn report_unexposed(fleet: &Fleet, access: &Access, caller: ServiceId, dependenc
         .collect();
     if !refused.is_empty() {
         let names: Vec<&str> = refused.into_iter().collect();
-        let message = format!("{}/{} does not admit this service in {}", provider.namespace, provider.name, names.join(", "));
-        found.push(Diagnostic::new(&codes::NO_PERMISSION, dependency.place, message).help("add the caller to the access policy, or remove the dependency"));
+        let message =
+            format!("{}/{} does not admit this service in {}", provider.namespace, provider.name, names.join(", "));
+        found.push(
+            Diagnostic::new(&codes::NO_PERMISSION, dependency.place, message)
+                .help("add the caller to the access policy, or remove the dependency"),
+        );
     }
 }

@@ -118,32 +118,53 @@ impl Policies {
     }
 
     /// One entry per matched policy, and one per combination of policies that a single request can fit.
-    fn matched(&mut self, subject: &Subject<'_>, base: Units, ids: &[PolicyId], found: &mut Diagnostics) -> Vec<MatchedUnits> {
+    fn matched(
+        &mut self,
+        subject: &Subject<'_>,
+        base: Units,
+        ids: &[PolicyId],
+        found: &mut Diagnostics,
+    ) -> Vec<MatchedUnits> {
         let fleet = subject.fleet;
         let alternatives = |id: PolicyId| id.of(fleet).matches.as_deref().unwrap_or_default();
         let mut entries: Vec<MatchedUnits> = Vec::new();
         for id in ids {
             let mut combined: Vec<MatchedUnits> = Vec::new();
-            let single = MatchedUnits { policies: vec![*id], matches: alternatives(*id).to_vec(), units: overlay(base, *id, fleet) };
+            let single = MatchedUnits {
+                policies: vec![*id],
+                matches: alternatives(*id).to_vec(),
+                units: overlay(base, *id, fleet),
+            };
             for entry in &entries {
                 let join = matches::join(&entry.matches, alternatives(*id));
                 if matches!(join, Join::Never) {
                     continue;
                 }
                 let sets = |id: &PolicyId, unit: Unit| id.of(fleet).unit(unit).is_some();
-                let rival = entry.policies.iter().find(|other| Unit::ALL.iter().any(|unit| sets(other, *unit) && sets(id, *unit)));
+                let rival = entry
+                    .policies
+                    .iter()
+                    .find(|other| Unit::ALL.iter().any(|unit| sets(other, *unit) && sets(id, *unit)));
                 match join {
                     Join::Never => {}
                     _ if rival.is_some() => self.match_conflict(subject, *rival.expect("just found"), *id, found),
                     Join::Some(joined) => {
                         let mut policies = entry.policies.clone();
                         policies.push(*id);
-                        combined.push(MatchedUnits { policies, matches: joined, units: overlay(entry.units, *id, fleet) });
+                        combined.push(MatchedUnits {
+                            policies,
+                            matches: joined,
+                            units: overlay(entry.units, *id, fleet),
+                        });
                     }
                     Join::Inexpressible(what) => {
                         let other = entry.policies[0];
                         if self.conflicts.insert((other, *id, None)) {
-                            let message = format!("a request can fit both {} and {}: {what}", self.names(fleet, &[other]), self.names(fleet, &[*id]));
+                            let message = format!(
+                                "a request can fit both {} and {}: {what}",
+                                self.names(fleet, &[other]),
+                                self.names(fleet, &[*id])
+                            );
                             found.push(
                                 Diagnostic::new(&codes::MATCH_COMBINATION, id.of(fleet).origin.place, message)
                                     .also(other.of(fleet).origin.place, "the other policy")
@@ -156,8 +177,14 @@ impl Policies {
             entries.push(single);
             entries.extend(combined);
             if entries.len() > MOST_OVERLAPS {
-                let message = format!("the matches about {} overlap in more than {MOST_OVERLAPS} combinations", fleet.service(subject.provider).name);
-                found.push(Diagnostic::new(&codes::TOO_MANY_MATCHES, id.of(fleet).origin.place, message).help("let an exact path, method or header keep the policies apart"));
+                let message = format!(
+                    "the matches about {} overlap in more than {MOST_OVERLAPS} combinations",
+                    fleet.service(subject.provider).name
+                );
+                found.push(
+                    Diagnostic::new(&codes::TOO_MANY_MATCHES, id.of(fleet).origin.place, message)
+                        .help("let an exact path, method or header keep the policies apart"),
+                );
                 break;
             }
         }
@@ -166,7 +193,14 @@ impl Policies {
         entries
     }
 
-    fn conflict(&mut self, subject: &Subject<'_>, first: PolicyId, second: PolicyId, unit: Option<Unit>, found: &mut Diagnostics) {
+    fn conflict(
+        &mut self,
+        subject: &Subject<'_>,
+        first: PolicyId,
+        second: PolicyId,
+        unit: Option<Unit>,
+        found: &mut Diagnostics,
+    ) {
         if !self.conflicts.insert((first, second, unit)) {
             return;
         }
@@ -179,7 +213,11 @@ impl Policies {
             self.names(fleet, &[second]),
             super::caller_name(fleet, subject.caller, subject.cluster),
         );
-        found.push(Diagnostic::new(&codes::UNIT_CONFLICT, place(second), message).also(place(first), "set here as well").help("narrow one of the two with `from`, or keep the setting in one policy"));
+        found.push(
+            Diagnostic::new(&codes::UNIT_CONFLICT, place(second), message)
+                .also(place(first), "set here as well")
+                .help("narrow one of the two with `from`, or keep the setting in one policy"),
+        );
     }
 
     fn match_conflict(&mut self, subject: &Subject<'_>, first: PolicyId, second: PolicyId, found: &mut Diagnostics) {
@@ -192,7 +230,12 @@ impl Policies {
             .filter(|unit| first.of(fleet).unit(**unit).is_some() && second.of(fleet).unit(**unit).is_some())
             .map(|unit| unit.field())
             .collect();
-        let message = format!("a request can fit both {} and {}, which both set {}", self.names(fleet, &[first]), self.names(fleet, &[second]), units.join(", "));
+        let message = format!(
+            "a request can fit both {} and {}, which both set {}",
+            self.names(fleet, &[first]),
+            self.names(fleet, &[second]),
+            units.join(", ")
+        );
         found.push(
             Diagnostic::new(&codes::MATCH_CONFLICT, second.of(fleet).origin.place, message)
                 .also(first.of(fleet).origin.place, "the other policy")
@@ -211,7 +254,10 @@ impl Policies {
         for (policy, used) in fleet.traffic.iter().zip(&self.used) {
             if !used && !policy.default && policy.to.is_some() {
                 let message = format!("{} matches no call of this fleet", fleet.document(policy.origin));
-                found.push(Diagnostic::new(&codes::POLICY_UNUSED, policy.origin.place, message).help("declare the dependency with `dependsOn`, expose the service, or correct `from`"));
+                found.push(
+                    Diagnostic::new(&codes::POLICY_UNUSED, policy.origin.place, message)
+                        .help("declare the dependency with `dependsOn`, expose the service, or correct `from`"),
+                );
             }
         }
     }
@@ -230,6 +276,9 @@ fn is_about(policy: &TrafficPolicy, subject: &Subject<'_>) -> bool {
     from.iter().any(|callers| {
         callers.clusters.contains(subject.cluster)
             && callers.service.is_none_or(|service| service == subject.caller)
-            && callers.namespace.as_ref().is_none_or(|namespace| *namespace == subject.fleet.service(subject.caller).namespace)
+            && callers
+                .namespace
+                .as_ref()
+                .is_none_or(|namespace| *namespace == subject.fleet.service(subject.caller).namespace)
     })
 }

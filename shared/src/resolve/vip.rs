@@ -29,7 +29,9 @@ pub fn of_exposed(exposure: &Exposure, host: &str) -> Ipv4Addr {
 /// addresses and names in live clusters depend on it.
 #[must_use]
 pub fn hash(bytes: &[u8]) -> u64 {
-    let mut hash = bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3));
+    let mut hash = bytes
+        .iter()
+        .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3));
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xC4CE_B9FE_1A85_EC53);
     hash ^ (hash >> 33)

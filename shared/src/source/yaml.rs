@@ -21,14 +21,20 @@ pub(super) fn read(file: u32, bytes: &[u8], limits: &Limits, documents: &mut Vec
         Err(error) => {
             let before = &bytes[..error.valid_up_to()];
             let place = place_after(file, &String::from_utf8_lossy(before));
-            found.push(Diagnostic::new(&codes::NOT_UTF8, place, "a byte that is not valid UTF-8").help("save the file as UTF-8"));
+            found.push(
+                Diagnostic::new(&codes::NOT_UTF8, place, "a byte that is not valid UTF-8")
+                    .help("save the file as UTF-8"),
+            );
             return;
         }
     };
     if let Some((index, bad)) = text.char_indices().find(|(_, c)| is_unprintable(*c)) {
         let place = place_after(file, &text[..index]);
         let message = format!("the control character U+{:04X} may not stand in YAML", u32::from(bad));
-        found.push(Diagnostic::new(&codes::SYNTAX, place, message).help("remove it, or write it as an escape in double quotes"));
+        found.push(
+            Diagnostic::new(&codes::SYNTAX, place, message)
+                .help("remove it, or write it as an escape in double quotes"),
+        );
         return;
     }
     Reader { file, limits, documents, found, open: Vec::new(), values: 0, count: 0 }.run(text);
@@ -53,7 +59,13 @@ fn to_u32(number: usize) -> u32 {
 /// A map or list that has begun and not ended.
 enum Open {
     Seq(Place, Vec<Node>),
-    Map { place: Place, entries: Vec<Entry>, keys: BTreeMap<Box<str>, Place>, key: Option<(Box<str>, Place)>, refused: bool },
+    Map {
+        place: Place,
+        entries: Vec<Entry>,
+        keys: BTreeMap<Box<str>, Place>,
+        key: Option<(Box<str>, Place)>,
+        refused: bool,
+    },
 }
 
 struct Reader<'a> {
@@ -91,7 +103,8 @@ impl Reader<'_> {
                 }
                 Event::Alias(_) => {
                     self.found.push(
-                        Diagnostic::new(&codes::ANCHOR, place, "an alias (`*name`)").help("write the value out where it is used"),
+                        Diagnostic::new(&codes::ANCHOR, place, "an alias (`*name`)")
+                            .help("write the value out where it is used"),
                     );
                     self.add(place, Value::Null);
                 }
@@ -115,7 +128,13 @@ impl Reader<'_> {
                     if let Some(tag) = tag {
                         self.refuse_tag(place, &format!("{}{}", tag.handle, tag.suffix));
                     }
-                    self.open.push(Open::Map { place, entries: Vec::new(), keys: BTreeMap::new(), key: None, refused: false });
+                    self.open.push(Open::Map {
+                        place,
+                        entries: Vec::new(),
+                        keys: BTreeMap::new(),
+                        key: None,
+                        refused: false,
+                    });
                 }
                 Event::SequenceEnd => {
                     if let Some(Open::Seq(place, items)) = self.open.pop() {
@@ -153,14 +172,18 @@ impl Reader<'_> {
 
     fn refuse_anchor(&mut self, place: Place, anchor: usize) {
         if anchor > 0 {
-            self.found
-                .push(Diagnostic::new(&codes::ANCHOR, place, "an anchor (`&name`)").help("write the value out where it is used"));
+            self.found.push(
+                Diagnostic::new(&codes::ANCHOR, place, "an anchor (`&name`)")
+                    .help("write the value out where it is used"),
+            );
         }
     }
 
     fn refuse_tag(&mut self, place: Place, tag: &str) {
         let message = format!("the tag `{}`", tag.chars().take(40).collect::<String>());
-        self.found.push(Diagnostic::new(&codes::TAG, place, message).help("remove the tag; quote the value if it is a string"));
+        self.found.push(
+            Diagnostic::new(&codes::TAG, place, message).help("remove the tag; quote the value if it is a string"),
+        );
     }
 
     /// Puts a finished value where it belongs: into the open list, the open map (as key or value), or the documents.
@@ -178,7 +201,8 @@ impl Reader<'_> {
                 None => match key_text(value) {
                     Ok(text) if &*text == "<<" => {
                         self.found.push(
-                            Diagnostic::new(&codes::ANCHOR, place, "a merge key (`<<`)").help("write the entries out where they are used"),
+                            Diagnostic::new(&codes::ANCHOR, place, "a merge key (`<<`)")
+                                .help("write the entries out where they are used"),
                         );
                         *refused = true;
                         *key = Some((text, place));
@@ -197,7 +221,8 @@ impl Reader<'_> {
                     }
                     Err(what) => {
                         self.found.push(
-                            Diagnostic::new(&codes::KEY_NOT_STRING, place, format!("a key that is {what}")).help("put the key in double quotes"),
+                            Diagnostic::new(&codes::KEY_NOT_STRING, place, format!("a key that is {what}"))
+                                .help("put the key in double quotes"),
                         );
                         *refused = true;
                         *key = Some(("".into(), place));
@@ -239,7 +264,8 @@ fn scalar(text: String, style: TScalarStyle) -> Value {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
         "true" | "True" | "TRUE" => return Value::Bool(true),
         "false" | "False" | "FALSE" => return Value::Bool(false),
-        "y" | "Y" | "yes" | "Yes" | "YES" | "n" | "N" | "no" | "No" | "NO" | "on" | "On" | "ON" | "off" | "Off" | "OFF" => {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "n" | "N" | "no" | "No" | "NO" | "on" | "On" | "ON" | "off" | "Off"
+        | "OFF" => {
             return Value::Ambiguous(text, "a boolean for some readers");
         }
         _ => {}
@@ -268,7 +294,9 @@ fn number(text: Box<str>) -> Value {
     if matches!(lower.as_str(), ".inf" | ".nan") {
         return Value::Ambiguous(text, "a number for some readers");
     }
-    let numeral = digits.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'_' | b'.' | b':' | b'+' | b'-' | b'x' | b'X' | b'o' | b'O'));
+    let numeral = digits
+        .bytes()
+        .all(|b| b.is_ascii_hexdigit() || matches!(b, b'_' | b'.' | b':' | b'+' | b'-' | b'x' | b'X' | b'o' | b'O'));
     if !numeral || !digits.bytes().any(|b| b.is_ascii_digit()) {
         return Value::Str(text);
     }
@@ -276,7 +304,8 @@ fn number(text: Box<str>) -> Value {
         && !text.starts_with('+')
         && !digits.contains(['_', ':', 'x', 'X', 'o', 'O'])
         && text.parse::<f64>().is_ok();
-    if plain_float && !all_digits && !(digits.starts_with('0') && !digits.starts_with("0.")) {
+    let padded = digits.starts_with('0') && !digits.starts_with("0.");
+    if plain_float && !all_digits && !padded {
         return Value::Float(text);
     }
     if all_digits || text.parse::<f64>().is_ok() {
@@ -298,7 +327,10 @@ fn number(text: Box<str>) -> Value {
         return Value::Ambiguous(text, "a number in base 60 for some readers");
     }
     let date: Vec<&str> = text.split('-').collect();
-    if date.len() == 3 && date[0].len() == 4 && date.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())) {
+    if date.len() == 3
+        && date[0].len() == 4
+        && date.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+    {
         return Value::Ambiguous(text, "a date for some readers");
     }
     Value::Str(text)

@@ -5,7 +5,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Identity, Service, ServiceId};
 use crate::intent::DocumentId;
 use crate::intent::access::Mode;
-use crate::manifest::istio::{AuthorizationPolicy, From, MutualTls, Operation, PeerAuthentication, PodSelector, Rule, Source, To};
+use crate::manifest::istio::{
+    AuthorizationPolicy, From, MutualTls, Operation, PeerAuthentication, PodSelector, Rule, Source, To,
+};
 use crate::manifest::{Body, Object};
 use crate::resolve::access::Conditions;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Istio logs what the policy would refuse, and refuses nothing.
 const DRY_RUN: &str = "istio.io/dry-run";
 
-pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: &mut Vec<Object>, found: &mut Diagnostics) {
+pub(super) fn render(
+    view: View<'_>,
+    id: ServiceId,
+    service: &Service,
+    objects: &mut Vec<Object>,
+    found: &mut Diagnostics,
+) {
     let effective = view.effective;
     let access = effective.access.service(id);
     let Some(mode) = access.mode else { return };
@@ -42,9 +50,15 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
         })
         .collect();
     let selector = PodSelector { match_labels: names::labels(&service.copy(view.cluster).selector) };
-    let intents: BTreeSet<DocumentId> = intents.into_iter().map(|document| effective.fleet.documents[document as usize].clone()).collect();
+    let intents: BTreeSet<DocumentId> =
+        intents.into_iter().map(|document| effective.fleet.documents[document as usize].clone()).collect();
     let policy = AuthorizationPolicy { selector: selector.clone(), action: "ALLOW", rules };
-    let mut object = Object::new(service.namespace.as_str(), names::of_service(service), intents.clone(), Body::AuthorizationPolicy(policy));
+    let mut object = Object::new(
+        service.namespace.as_str(),
+        names::of_service(service),
+        intents.clone(),
+        Body::AuthorizationPolicy(policy),
+    );
     match mode {
         Mode::Audit => {
             object.annotations.insert(DRY_RUN, "true".to_owned());
@@ -52,7 +66,12 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
         Mode::Enforce => {
             // Rules speak of identities, and only mutual TLS proves them.
             let strict = PeerAuthentication { selector, mtls: MutualTls { mode: "STRICT" } };
-            objects.push(Object::new(service.namespace.as_str(), names::of_service(service), intents, Body::PeerAuthentication(strict)));
+            objects.push(Object::new(
+                service.namespace.as_str(),
+                names::of_service(service),
+                intents,
+                Body::PeerAuthentication(strict),
+            ));
         }
     }
     objects.push(object);
@@ -84,13 +103,30 @@ fn operation(view: View<'_>, service: &Service, conditions: &Conditions) -> Opti
 
 /// `cluster.local` in a policy means the local trust domain, whatever it is called (`trustdomain.Bundle`), so it cannot
 /// name another cluster's.
-fn principal(view: View<'_>, identity: &Identity, cluster: crate::fleet::ClusterId, place: crate::source::Place, found: &mut Diagnostics) -> Option<String> {
+fn principal(
+    view: View<'_>,
+    identity: &Identity,
+    cluster: crate::fleet::ClusterId,
+    place: crate::source::Place,
+    found: &mut Diagnostics,
+) -> Option<String> {
     let from = view.effective.fleet.cluster(cluster);
     let own = view.target();
     let domain = &from.mesh.trust_domain;
-    if domain.as_str() == "cluster.local" && own.mesh.trust_domain != *domain && !own.mesh.trust_domain_aliases.contains(domain) {
-        let message = format!("{} has the trust domain cluster.local, which in {} would mean {}", from.name, own.name, own.mesh.trust_domain);
-        found.push(Diagnostic::new(&codes::CLUSTER_LOCAL_DOMAIN, place, message).also(from.origin.place, "the caller's cluster").also(own.origin.place, "the called cluster").help("give the caller's cluster a trust domain of its own"));
+    if domain.as_str() == "cluster.local"
+        && own.mesh.trust_domain != *domain
+        && !own.mesh.trust_domain_aliases.contains(domain)
+    {
+        let message = format!(
+            "{} has the trust domain cluster.local, which in {} would mean {}",
+            from.name, own.name, own.mesh.trust_domain
+        );
+        found.push(
+            Diagnostic::new(&codes::CLUSTER_LOCAL_DOMAIN, place, message)
+                .also(from.origin.place, "the caller's cluster")
+                .also(own.origin.place, "the called cluster")
+                .help("give the caller's cluster a trust domain of its own"),
+        );
         return None;
     }
     Some(match identity {

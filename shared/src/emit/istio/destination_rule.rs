@@ -7,8 +7,8 @@ use super::{View, names};
 use crate::fleet::ServicePort;
 use crate::intent::traffic::{CrossCluster, Keepalive};
 use crate::manifest::istio::{
-    ClientTls, ConnectionPool, DestinationRule, HttpSettings, LoadBalancer, LocalityLb, OutlierDetection, PortNumber, PortPolicy, TcpKeepalive,
-    TcpSettings, TrafficPolicy,
+    ClientTls, ConnectionPool, DestinationRule, HttpSettings, LoadBalancer, LocalityLb, OutlierDetection, PortNumber,
+    PortPolicy, TcpKeepalive, TcpSettings, TrafficPolicy,
 };
 use crate::manifest::{Body, Object};
 use std::collections::BTreeSet;
@@ -16,7 +16,11 @@ use std::collections::BTreeSet;
 pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>) {
     for host in &plan.hosts {
         let Some(lane) = host.lane.map(|lane| &plan.lanes[lane]) else { continue };
-        let rule = DestinationRule { host: host.name.clone(), export_to: plan.namespaces.clone(), traffic_policy: policy(view, plan, lane) };
+        let rule = DestinationRule {
+            host: host.name.clone(),
+            export_to: plan.namespaces.clone(),
+            traffic_policy: policy(view, plan, lane),
+        };
         objects.push(object(view, plan, host, rule));
     }
 }
@@ -31,19 +35,35 @@ fn policy(view: View<'_>, plan: &Plan<'_>, lane: &Lane) -> TrafficPolicy {
     match plan.service.ports.as_slice() {
         [port] => TrafficPolicy::Whole(Box::new(port_policy(view, plan, lane, port, None))),
         ports => TrafficPolicy::PerPort {
-            port_level_settings: ports.iter().map(|port| port_policy(view, plan, lane, port, Some(PortNumber { number: port.number }))).collect(),
+            port_level_settings: ports
+                .iter()
+                .map(|port| port_policy(view, plan, lane, port, Some(PortNumber { number: port.number })))
+                .collect(),
         },
     }
 }
 
-fn port_policy(view: View<'_>, plan: &Plan<'_>, lane: &Lane, port: &ServicePort, number: Option<PortNumber>) -> PortPolicy {
+fn port_policy(
+    view: View<'_>,
+    plan: &Plan<'_>,
+    lane: &Lane,
+    port: &ServicePort,
+    number: Option<PortNumber>,
+) -> PortPolicy {
     PortPolicy {
         port: number,
-        tls: ClientTls { mode: "ISTIO_MUTUAL", sni: names::sni(plan.service, port.number), subject_alt_names: identities(view, plan, lane) },
+        tls: ClientTls {
+            mode: "ISTIO_MUTUAL",
+            sni: names::sni(plan.service, port.number),
+            subject_alt_names: identities(view, plan, lane),
+        },
         load_balancer: LoadBalancer {
             simple: "LEAST_REQUEST",
             // Off, a single tier is one tier; on without an order, Istio would make tiers of zones and regions.
-            locality_lb_setting: LocalityLb { enabled: lane.tiers.len() > 1, failover_priority: priorities(view, lane) },
+            locality_lb_setting: LocalityLb {
+                enabled: lane.tiers.len() > 1,
+                failover_priority: priorities(view, lane),
+            },
         },
         outlier_detection: lane.outlier.map(|outlier| OutlierDetection {
             consecutive_gateway_errors: outlier.errors,
@@ -60,7 +80,13 @@ fn port_policy(view: View<'_>, plan: &Plan<'_>, lane: &Lane, port: &ServicePort,
 fn identities(view: View<'_>, plan: &Plan<'_>, lane: &Lane) -> Vec<String> {
     let identities: BTreeSet<String> = lane
         .clusters()
-        .map(|cluster| names::spiffe(view.effective.fleet.cluster(cluster), plan.service.namespace.as_str(), plan.service.copy(cluster).account.as_str()))
+        .map(|cluster| {
+            names::spiffe(
+                view.effective.fleet.cluster(cluster),
+                plan.service.namespace.as_str(),
+                plan.service.copy(cluster).account.as_str(),
+            )
+        })
         .collect();
     identities.into_iter().collect()
 }

@@ -43,7 +43,7 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
         hosts: vec![host.clone()],
     };
     let door = Gateway { selector: names::labels(&gateway.selector), servers: vec![server] };
-    objects.push(Object::new(gateway.namespace.as_str(), host, intents, Body::Gateway(door)));
+    objects.push(Object::new(gateway.namespace.as_str(), names::gateway(service), intents, Body::Gateway(door)));
 }
 
 /// The service, and everyone elsewhere who can send to it here.
@@ -52,7 +52,10 @@ fn intents(view: View<'_>, id: ServiceId) -> BTreeSet<DocumentId> {
     let mut documents = BTreeSet::from([fleet.service(id).origin.document]);
     documents.extend(&fleet.service(id).located_by);
     for edge in view.effective.edges_to(id) {
-        if edge.cluster != view.cluster && edge.is_served() && edge.routes().any(|route| route.clusters().contains(view.cluster)) {
+        if edge.cluster != view.cluster
+            && edge.is_served()
+            && edge.routes().any(|route| route.clusters().contains(view.cluster))
+        {
             documents.insert(fleet.service(edge.caller).origin.document);
         }
     }

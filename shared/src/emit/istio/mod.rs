@@ -50,7 +50,11 @@ impl<'a> View<'a> {
 
     /// Whether a namespace is known to exist here: a service of the fleet runs in it.
     fn namespace_exists(&self, namespace: &crate::intent::types::Namespace) -> bool {
-        self.effective.fleet.services.iter().any(|service| service.namespace == *namespace && service.runs.contains(self.cluster))
+        self.effective
+            .fleet
+            .services
+            .iter()
+            .any(|service| service.namespace == *namespace && service.runs.contains(self.cluster))
     }
 
     /// Where the objects of a service live here: beside it, or in the cluster's home of imports.
@@ -92,8 +96,11 @@ fn supported(cluster: &Cluster, found: &mut Diagnostics) -> Option<u32> {
         ((DataPlane::Sidecar, _), (Discovery::Isolated, _)) => None,
     };
     if let Some((what, help, place)) = mode {
-        let message = format!("{} runs Istio {what}, where exclusions and per-caller orders could not be kept", cluster.name);
-        found.push(Diagnostic::new(&codes::MESH_MODE, place, message).help(format!("render clusters with `{help}` only")));
+        let message =
+            format!("{} runs Istio {what}, where exclusions and per-caller orders could not be kept", cluster.name);
+        found.push(
+            Diagnostic::new(&codes::MESH_MODE, place, message).help(format!("render clusters with `{help}` only")),
+        );
         return None;
     }
     let Some((version, place)) = &mesh.version else { return Some(*VERSIONS.start()) };

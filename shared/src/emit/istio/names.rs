@@ -28,6 +28,17 @@ pub(super) fn of_service(service: &Service) -> String {
     format!("{}.{}", service.name, service.namespace)
 }
 
+/// The name of a Gateway, which Istio wants to be a DNS label (`ValidateGateway`). Service and namespace may hold hyphens
+/// themselves, so the length of the first one says where it ends; what is too long for a label ends in a hash instead.
+pub(super) fn gateway(service: &Service) -> String {
+    let name = format!("{}-{}-{}", service.name, service.namespace, service.name.as_str().len());
+    if name.len() <= 63 {
+        return name;
+    }
+    let hash = crate::resolve::vip::hash(of_service(service).as_bytes());
+    format!("{}-{hash:016x}", &name[..46])
+}
+
 /// The name of a port in entries. Istio prefers a container port of the same name over `targetPort`
 /// (`convertWorkloadInstanceToServiceInstance`); names of container ports have at most 15 characters, this one has more.
 pub(super) fn entry_port(port: &ServicePort) -> String {

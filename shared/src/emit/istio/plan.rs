@@ -100,7 +100,7 @@ impl<'a> Plan<'a> {
         let provider = edges[0].provider;
         let service = fleet.service(provider);
         let exposure = service.exposure.as_ref().expect("an edge exists only for an exposed service");
-        let mut lanes = Lanes { view, service, list: Vec::new() };
+        let mut lanes = Lanes { view, list: Vec::new() };
         let callers: Vec<CallerPlan> = edges
             .iter()
             .filter(|edge| edge.is_served())
@@ -112,7 +112,12 @@ impl<'a> Plan<'a> {
         let mut plan = Self {
             provider,
             service,
-            namespaces: callers.iter().map(|plan| fleet.service(plan.caller).namespace.to_string()).collect::<BTreeSet<_>>().into_iter().collect(),
+            namespaces: callers
+                .iter()
+                .map(|plan| fleet.service(plan.caller).namespace.to_string())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
             callers,
             lanes,
             hosts: Vec::new(),
@@ -137,10 +142,16 @@ impl<'a> Plan<'a> {
             for second in &self.callers[index + 1..] {
                 let (a, b) = (fleet.service(first.caller), fleet.service(second.caller));
                 let (one, two) = (&a.copy(view.cluster).selector.0, &b.copy(view.cluster).selector.0);
-                if first.routes != second.routes && a.namespace == b.namespace && (one.contain(two) || two.contain(one)) {
+                if first.routes != second.routes && a.namespace == b.namespace && (one.contain(two) || two.contain(one))
+                {
                     let message = format!(
                         "{}/{} and {} choose the same pods in {}, and their calls to {}/{} must differ",
-                        a.namespace, a.name, b.name, view.target().name, self.service.namespace, self.service.name
+                        a.namespace,
+                        a.name,
+                        b.name,
+                        view.target().name,
+                        self.service.namespace,
+                        self.service.name
                     );
                     found.push(
                         Diagnostic::new(&codes::CALLERS_ALIKE, b.origin.place, message)
@@ -158,11 +169,19 @@ impl<'a> Plan<'a> {
         let needs_vip = self.service.ports.iter().any(|port| !port.protocol.is_http());
         let labels = self.lane_labels(view);
         // The lane that the exposed host name can be itself: the rest of what all callers agree on.
-        let primary = self.uniform.then(|| self.callers[0].routes.last().and_then(|route| route.split.first()).map(|(lane, _)| *lane)).flatten();
-        let mut names: Vec<(&str, bool, crate::source::Place)> =
-            exposure.hostnames.iter().map(|(name, place)| (name.as_str(), name.as_str() == self.service.local_name(), *place)).collect();
+        let primary = self
+            .uniform
+            .then(|| self.callers[0].routes.last().and_then(|route| route.split.first()).map(|(lane, _)| *lane))
+            .flatten();
+        let mut names: Vec<(&str, bool, crate::source::Place)> = exposure
+            .hostnames
+            .iter()
+            .map(|(name, place)| (name.as_str(), name.as_str() == self.service.local_name(), *place))
+            .collect();
         let runs_here = self.service.runs.contains(view.cluster);
-        let resolvable = |local: bool| target.mesh.dns_capture || (local && (runs_here || view.namespace_exists(&self.service.namespace)));
+        let resolvable = |local: bool| {
+            target.mesh.dns_capture || (local && (runs_here || view.namespace_exists(&self.service.namespace)))
+        };
         let any_resolves = names.iter().any(|(_, local, _)| !local || resolvable(true));
         names.retain(|(name, local, place)| {
             if resolvable(*local) {
@@ -170,8 +189,15 @@ impl<'a> Plan<'a> {
             }
             if *local {
                 let code = if any_resolves { &codes::NAME_DOES_NOT_RESOLVE } else { &codes::NAME_NOT_VISIBLE };
-                let message = format!("{name} cannot resolve in {}: no DNS capture, and no namespace {}", target.name, self.service.namespace);
-                found.push(Diagnostic::new(code, *place, message).also(target.origin.place, "the cluster").help("add a host name of your own domain, or switch DNS capture on"));
+                let message = format!(
+                    "{name} cannot resolve in {}: no DNS capture, and no namespace {}",
+                    target.name, self.service.namespace
+                );
+                found.push(
+                    Diagnostic::new(code, *place, message)
+                        .also(target.origin.place, "the cluster")
+                        .help("add a host name of your own domain, or switch DNS capture on"),
+                );
                 return false;
             }
             let message = format!("nobody answers for {name} in {}", target.name);
@@ -215,11 +241,14 @@ impl<'a> Plan<'a> {
                 let tiers: Vec<String> = lane
                     .tiers
                     .iter()
-                    .map(|tier| tier.iter().map(|cluster| fleet.cluster(*cluster).name.as_str()).collect::<Vec<_>>().join(","))
+                    .map(|tier| {
+                        tier.iter().map(|cluster| fleet.cluster(*cluster).name.as_str()).collect::<Vec<_>>().join(",")
+                    })
                     .collect();
                 let connection = lane.connection.map(|policy| fleet.document(policy.of(fleet).origin).to_string());
                 let text = format!("{}|{:?}|{connection:?}", tiers.join(";"), lane.outlier);
-                let first: String = tiers[0].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+                let first: String =
+                    tiers[0].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
                 // 64 bits; a second lane of the same text would be the same lane.
                 let mut label = format!("{first}-{:016x}", crate::resolve::vip::hash(text.as_bytes()));
                 while !taken.insert(label.clone()) {
@@ -234,13 +263,16 @@ impl<'a> Plan<'a> {
 /// The lanes of one service, each once.
 struct Lanes<'a> {
     view: View<'a>,
-    service: &'a Service,
     list: Vec<Lane>,
 }
 
 impl Lanes<'_> {
     fn routes(&mut self, edge: &Edge, found: &mut Diagnostics) -> Vec<RoutePlan> {
-        let mut plans: Vec<RoutePlan> = edge.matched.iter().map(|matched| self.route(edge, &matched.route, matched.matches.clone(), found)).collect();
+        let mut plans: Vec<RoutePlan> = edge
+            .matched
+            .iter()
+            .map(|matched| self.route(edge, &matched.route, matched.matches.clone(), found))
+            .collect();
         plans.push(self.route(edge, &edge.base, Vec::new(), found));
         plans
     }
@@ -255,13 +287,18 @@ impl Lanes<'_> {
         }
         for share in &route.shares {
             for (first, percent) in self.parts(edge, share, found) {
-                let others: Vec<ClusterId> = share.clusters.iter().filter(|cluster| !first.contains(cluster)).copied().collect();
+                let others: Vec<ClusterId> =
+                    share.clusters.iter().filter(|cluster| !first.contains(cluster)).copied().collect();
                 let lane = self.lane(&[first, others], &order, route.units);
                 add(&mut split, lane, percent);
             }
         }
         let mirror = (!route.mirror.is_empty()).then(|| self.lane(&[route.mirror.clone()], &[], route.units));
-        let percent = route.units.policy(Unit::Mirror).and_then(|policy| policy.of(&self.view.effective.fleet).mirror).map_or(100, |(_, percent, _)| percent);
+        let percent = route
+            .units
+            .policy(Unit::Mirror)
+            .and_then(|policy| policy.of(&self.view.effective.fleet).mirror)
+            .map_or(100, |(_, percent, _)| percent);
         RoutePlan { matches, split, mirror: mirror.map(|lane| (lane, percent)), units: route.units }
     }
 
@@ -280,10 +317,21 @@ impl Lanes<'_> {
             let fleet = &self.view.effective.fleet;
             let message = format!(
                 "{percent} per cent over {count} clusters for {}: {} for {} itself, {} for the others",
-                crate::resolve::caller_name(fleet, edge.caller, own), parts[0], fleet.cluster(own).name, parts[1]
+                crate::resolve::caller_name(fleet, edge.caller, own),
+                parts[0],
+                fleet.cluster(own).name,
+                parts[1]
             );
-            let place = edge.base.units.policy(Unit::Weights).and_then(|policy| policy.of(fleet).unit(Unit::Weights)).unwrap_or(edge.place);
-            found.push(Diagnostic::new(&codes::SHARE_ROUNDED, place, message).help("use a percentage that is a multiple of the number of clusters"));
+            let place = edge
+                .base
+                .units
+                .policy(Unit::Weights)
+                .and_then(|policy| policy.of(fleet).unit(Unit::Weights))
+                .unwrap_or(edge.place);
+            found.push(
+                Diagnostic::new(&codes::SHARE_ROUNDED, place, message)
+                    .help("use a percentage that is a multiple of the number of clusters"),
+            );
         }
         vec![(vec![own], parts[0]), (others, parts[1])].into_iter().filter(|(_, percent)| *percent > 0).collect()
     }
@@ -299,18 +347,16 @@ impl Lanes<'_> {
             .collect();
         let fleet = &self.view.effective.fleet;
         let several = tiers.iter().map(Vec::len).sum::<usize>() > 1;
-        let written: Option<&Outlier> = units.policy(Unit::Outlier).and_then(|policy| policy.of(fleet).outlier.as_ref());
-        let outlier = written.map(|Outlier { consecutive_errors: Count(errors), interval, eject_for, place: _ }| OutlierSetting {
-            errors: *errors,
-            interval: *interval,
-            eject_for: *eject_for,
+        let written: Option<&Outlier> =
+            units.policy(Unit::Outlier).and_then(|policy| policy.of(fleet).outlier.as_ref());
+        let outlier = written.map(|Outlier { consecutive_errors: Count(errors), interval, eject_for, place: _ }| {
+            OutlierSetting { errors: *errors, interval: *interval, eject_for: *eject_for }
         });
         // Without outlier detection there are no tiers; with a single cluster there is nothing to go on to.
         let outlier = outlier.or(several.then_some(OUTLIER));
         let remote = tiers.iter().flatten().any(|cluster| *cluster != self.view.cluster);
         let connection = units.policy(Unit::Connection).filter(|_| remote);
         let lane = Lane { tiers, outlier, connection };
-        let _ = self.service;
         match self.list.iter().position(|known| *known == lane) {
             Some(index) => index,
             None => {
@@ -331,7 +377,9 @@ fn add(split: &mut Vec<(usize, u32)>, lane: usize, percent: u32) {
 
 /// The connection settings of a lane.
 pub(super) fn cross_cluster<'a>(effective: &'a Effective, lane: &Lane) -> Option<&'a CrossCluster> {
-    lane.connection.and_then(|policy| policy.of(&effective.fleet).connection.as_ref()).map(|connection| &connection.cross_cluster)
+    lane.connection
+        .and_then(|policy| policy.of(&effective.fleet).connection.as_ref())
+        .map(|connection| &connection.cross_cluster)
 }
 
 /// Whether a gateway of the lane has to be looked up in DNS.
@@ -357,5 +405,9 @@ fn intents(effective: &Effective, provider: ServiceId, edges: &[&Edge]) -> BTree
         documents.extend(route.removed.iter().filter_map(|removed| removed.origin).map(|origin| origin.document));
     }
     let clusters = |document: &u32| fleet.documents[*document as usize].kind != crate::intent::Kind::Cluster;
-    documents.iter().filter(|document| clusters(document)).map(|document| fleet.documents[*document as usize].clone()).collect()
+    documents
+        .iter()
+        .filter(|document| clusters(document))
+        .map(|document| fleet.documents[*document as usize].clone())
+        .collect()
 }

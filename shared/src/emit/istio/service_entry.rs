@@ -17,7 +17,8 @@ const TLS_MODE: &str = "security.istio.io/tlsMode";
 
 pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>, found: &mut Diagnostics) {
     let home = view.home(plan.provider);
-    let object = |name: String, entry: ServiceEntry| Object::new(home, name, plan.intents.clone(), Body::ServiceEntry(entry));
+    let object =
+        |name: String, entry: ServiceEntry| Object::new(home, name, plan.intents.clone(), Body::ServiceEntry(entry));
     for host in &plan.hosts {
         let lane = host.lane.map(|lane| &plan.lanes[lane]);
         match lane {
@@ -25,7 +26,10 @@ pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>,
             Some(lane) if needs_dns(view, lane) => {
                 check_dns(view, plan, lane, found);
                 let endpoints = endpoints(view, plan.service, lane, true);
-                objects.push(object(format!("{}.remote", host.name), ServiceEntry { endpoints, ..entry(plan, host, "DNS") }));
+                objects.push(object(
+                    format!("{}.remote", host.name),
+                    ServiceEntry { endpoints, ..entry(plan, host, "DNS") },
+                ));
             }
             Some(lane) => {
                 if lane.clusters().any(|cluster| cluster == view.cluster) {
@@ -33,7 +37,10 @@ pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>,
                 }
                 let endpoints = endpoints(view, plan.service, lane, false);
                 if !endpoints.is_empty() {
-                    objects.push(object(format!("{}.remote", host.name), ServiceEntry { endpoints, ..entry(plan, host, "STATIC") }));
+                    objects.push(object(
+                        format!("{}.remote", host.name),
+                        ServiceEntry { endpoints, ..entry(plan, host, "STATIC") },
+                    ));
                 }
             }
         }
@@ -55,7 +62,12 @@ fn entry(plan: &Plan<'_>, host: &Host, resolution: &'static str) -> ServiceEntry
             .service
             .ports
             .iter()
-            .map(|port| EntryPort { number: port.number, name: names::entry_port(port), protocol: names::protocol(port.protocol), target_port: None })
+            .map(|port| EntryPort {
+                number: port.number,
+                name: names::entry_port(port),
+                protocol: names::protocol(port.protocol),
+                target_port: None,
+            })
             .collect(),
         workload_selector: None,
         endpoints: Vec::new(),
@@ -77,8 +89,18 @@ fn local(view: View<'_>, plan: &Plan<'_>, host: &Host) -> ServiceEntry {
 /// their localities beside a failover order crash istiod 1.30 and newer (istio/istio#61857).
 fn endpoints(view: View<'_>, service: &Service, lane: &Lane, dns: bool) -> Vec<Endpoint> {
     let fleet = &view.effective.fleet;
-    let most = lane.tiers.iter().flatten().filter_map(|cluster| fleet.cluster(*cluster).gateway.as_ref()).map(|gateway| gateway.addresses.len()).max().unwrap_or(1);
-    let several = lane.clusters().filter(|cluster| *cluster != view.cluster).any(|cluster| addresses(view, cluster) != addresses(view, lane.tiers[0][0]) || most > 1);
+    let most = lane
+        .tiers
+        .iter()
+        .flatten()
+        .filter_map(|cluster| fleet.cluster(*cluster).gateway.as_ref())
+        .map(|gateway| gateway.addresses.len())
+        .max()
+        .unwrap_or(1);
+    let several = lane
+        .clusters()
+        .filter(|cluster| *cluster != view.cluster)
+        .any(|cluster| addresses(view, cluster) != addresses(view, lane.tiers[0][0]) || most > 1);
     let mut endpoints = Vec::new();
     for (index, tier) in lane.tiers.iter().enumerate() {
         for cluster in tier {
@@ -115,7 +137,8 @@ fn addresses(view: View<'_>, cluster: ClusterId) -> usize {
 
 /// Clusters of a tier count alike, however many addresses their gateways have.
 fn weight(lane: &Lane, view: View<'_>, own: usize) -> u32 {
-    let counts = lane.clusters().filter(|cluster| *cluster != view.cluster).map(|cluster| addresses(view, cluster).max(1));
+    let counts =
+        lane.clusters().filter(|cluster| *cluster != view.cluster).map(|cluster| addresses(view, cluster).max(1));
     let common = counts.fold(1_usize, |common, count| (common * count / gcd(common, count)).min(5040));
     u32::try_from((common / own.max(1)).max(1)).expect("at most 5040")
 }
@@ -160,16 +183,32 @@ fn check_dns(view: View<'_>, plan: &Plan<'_>, lane: &Lane, found: &mut Diagnosti
     let service = plan.service;
     let named = lane.clusters().find(|cluster| {
         let gateway = view.effective.fleet.cluster(*cluster).gateway.as_ref();
-        *cluster != view.cluster && gateway.is_some_and(|gateway| gateway.addresses.iter().any(|address| matches!(address, crate::intent::types::Address::Name(_))))
+        *cluster != view.cluster
+            && gateway.is_some_and(|gateway| {
+                gateway.addresses.iter().any(|address| matches!(address, crate::intent::types::Address::Name(_)))
+            })
     });
     let Some(gateway) = named.map(|cluster| view.effective.fleet.cluster(cluster)) else { return };
     if lane.tiers.len() > 1 && view.minor < 30 {
-        let message = format!("{} runs Istio 1.{}, which cannot order {}/{} by tiers while the gateway of {} has a host name", target.name, view.minor, service.namespace, service.name, gateway.name);
-        found.push(Diagnostic::new(&codes::DNS_GATEWAY_VERSION, gateway.origin.place, message).also(target.origin.place, "the calling cluster").help("give the gateway fixed addresses, or upgrade the calling cluster to Istio 1.30"));
+        let message = format!(
+            "{} runs Istio 1.{}, which cannot order {}/{} by tiers while the gateway of {} has a host name",
+            target.name, view.minor, service.namespace, service.name, gateway.name
+        );
+        found.push(
+            Diagnostic::new(&codes::DNS_GATEWAY_VERSION, gateway.origin.place, message)
+                .also(target.origin.place, "the calling cluster")
+                .help("give the gateway fixed addresses, or upgrade the calling cluster to Istio 1.30"),
+        );
     }
     if lane.clusters().any(|cluster| cluster == view.cluster) {
-        let message = format!("callers in {} reach their own pods of {}/{} through the Kubernetes Service", target.name, service.namespace, service.name);
-        found.push(Diagnostic::new(&codes::DNS_LOCAL_PODS, gateway.origin.place, message).help("give the gateway fixed addresses for balancing pod by pod"));
+        let message = format!(
+            "callers in {} reach their own pods of {}/{} through the Kubernetes Service",
+            target.name, service.namespace, service.name
+        );
+        found.push(
+            Diagnostic::new(&codes::DNS_LOCAL_PODS, gateway.origin.place, message)
+                .help("give the gateway fixed addresses for balancing pod by pod"),
+        );
     }
 }
 
@@ -193,5 +232,10 @@ fn stub(plan: &Plan<'_>) -> Object {
             },
         })
         .collect();
-    Object::new(plan.service.namespace.as_str(), plan.service.name.as_str(), plan.intents.clone(), Body::Service(ServiceSpec { ports }))
+    Object::new(
+        plan.service.namespace.as_str(),
+        plan.service.name.as_str(),
+        plan.intents.clone(),
+        Body::Service(ServiceSpec { ports }),
+    )
 }

@@ -23,13 +23,20 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
         let provider = fleet.service(dependency.provider);
         let mut visible = BTreeSet::new();
         if provider.runs.contains(view.cluster) {
-            visible.insert(format!("{}/{}.{}.svc.cluster.local", provider.namespace, provider.copy(view.cluster).service, provider.namespace));
+            visible.insert(format!(
+                "{}/{}.{}.svc.cluster.local",
+                provider.namespace,
+                provider.copy(view.cluster).service,
+                provider.namespace
+            ));
         }
         if view.effective.edge(id, view.cluster, dependency.provider).is_some_and(crate::resolve::Edge::is_served) {
-            let edges: Vec<_> = view.effective.edges_from(view.cluster).filter(|edge| edge.provider == dependency.provider).collect();
+            let edges: Vec<_> =
+                view.effective.edges_from(view.cluster).filter(|edge| edge.provider == dependency.provider).collect();
             // Findings about the plan are told where its objects are rendered.
             let plan = Plan::of(view, &edges, &mut Diagnostics::default());
-            visible.extend(plan.fronts.iter().map(|front| format!("{}/{}", view.home(dependency.provider), front.name)));
+            visible
+                .extend(plan.fronts.iter().map(|front| format!("{}/{}", view.home(dependency.provider), front.name)));
         }
         if !visible.is_empty() {
             documents.insert(provider.origin.document);

@@ -7,8 +7,9 @@ use crate::fleet::ServicePort;
 use crate::intent::service::Protocol;
 use crate::intent::traffic::{self, Conditions, RequestMatch, Unit, ValueMatch};
 use crate::manifest::istio::{
-    Abort, ConnectionMatch, CorsPolicy, Delay, Destination, DirectResponse, Fault, HeaderOperations, Headers, HttpMatch, HttpRoute, LabelMap,
-    Percentage, PortNumber, Retries, StringMatch, TcpRoute, TlsMatch, TlsRoute, VirtualService, WeightedDestination,
+    Abort, ConnectionMatch, CorsPolicy, Delay, Destination, DirectResponse, Fault, HeaderOperations, Headers,
+    HttpMatch, HttpRoute, LabelMap, Percentage, PortNumber, Retries, StringMatch, TcpRoute, TlsMatch, TlsRoute,
+    VirtualService, WeightedDestination,
 };
 use crate::manifest::{Body, Object};
 use std::collections::BTreeMap;
@@ -31,27 +32,48 @@ pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>)
         if service.http.is_empty() && service.tls.is_empty() && service.tcp.is_empty() {
             continue;
         }
-        objects.push(Object::new(view.home(plan.provider), front.name.clone(), plan.intents.clone(), Body::VirtualService(service)));
+        objects.push(Object::new(
+            view.home(plan.provider),
+            front.name.clone(),
+            plan.intents.clone(),
+            Body::VirtualService(service),
+        ));
     }
 }
 
 fn virtual_service(view: View<'_>, plan: &Plan<'_>, front: &Front) -> VirtualService {
-    let mut service = VirtualService { hosts: vec![front.name.clone()], export_to: plan.namespaces.clone(), http: Vec::new(), tls: Vec::new(), tcp: Vec::new() };
+    let mut service = VirtualService {
+        hosts: vec![front.name.clone()],
+        export_to: plan.namespaces.clone(),
+        http: Vec::new(),
+        tls: Vec::new(),
+        tcp: Vec::new(),
+    };
     // A cluster-local name keeps its plain meaning for everyone who declared nothing.
     let tell_apart = !plan.uniform || front.local;
     let callers = if tell_apart { plan.callers.as_slice() } else { &plan.callers[..1] };
     for caller in callers {
-        let source = tell_apart.then(|| source(view, caller)).unwrap_or_default();
+        let source = if tell_apart { source(view, caller) } else { Default::default() };
         for port in &plan.service.ports {
             match port.protocol {
                 Protocol::Http | Protocol::Http2 | Protocol::Grpc => {
                     // The Kubernetes Service may have ports that are none of ours.
                     let on = (plan.service.ports.len() > 1 || front.local).then_some(port.number);
                     for route in &caller.routes {
-                        http_routes(view, plan, front, port, route, &HttpMatch { port: on, ..source.clone() }, &mut service.http);
+                        http_routes(
+                            view,
+                            plan,
+                            front,
+                            port,
+                            route,
+                            &HttpMatch { port: on, ..source.clone() },
+                            &mut service.http,
+                        );
                     }
                 }
-                Protocol::Tls | Protocol::Tcp => connection_route(plan, front, port, caller, source.clone(), tell_apart, &mut service),
+                Protocol::Tls | Protocol::Tcp => {
+                    connection_route(front, port, caller, source.clone(), tell_apart, &mut service);
+                }
             }
         }
     }
@@ -68,13 +90,15 @@ fn source(view: View<'_>, caller: &CallerPlan) -> HttpMatch {
     }
 }
 
-fn destinations(plan: &Plan<'_>, front: &Front, port: &ServicePort, route: &RoutePlan) -> Vec<WeightedDestination> {
+fn destinations(front: &Front, port: &ServicePort, route: &RoutePlan) -> Vec<WeightedDestination> {
     let several = route.split.len() > 1;
-    let _ = plan;
     route
         .split
         .iter()
-        .map(|(lane, weight)| WeightedDestination { destination: destination(front, *lane, port), weight: several.then_some(*weight) })
+        .map(|(lane, weight)| WeightedDestination {
+            destination: destination(front, *lane, port),
+            weight: several.then_some(*weight),
+        })
         .collect()
 }
 
@@ -83,11 +107,24 @@ fn destination(front: &Front, lane: usize, port: &ServicePort) -> Destination {
 }
 
 /// The routes of one kind of request on one port: repeatable methods may be tried again after more failures.
-fn http_routes(view: View<'_>, plan: &Plan<'_>, front: &Front, port: &ServicePort, route: &RoutePlan, source: &HttpMatch, routes: &mut Vec<HttpRoute>) {
-    let matches: Vec<RequestMatch> = if route.matches.is_empty() { vec![RequestMatch::default()] } else { route.matches.clone() };
+fn http_routes(
+    view: View<'_>,
+    plan: &Plan<'_>,
+    front: &Front,
+    port: &ServicePort,
+    route: &RoutePlan,
+    source: &HttpMatch,
+    routes: &mut Vec<HttpRoute>,
+) {
+    let matches: Vec<RequestMatch> =
+        if route.matches.is_empty() { vec![RequestMatch::default()] } else { route.matches.clone() };
     if route.split.is_empty() {
         let matches = matches.iter().map(|request| http_match(source, request)).collect();
-        routes.push(HttpRoute { matches, direct_response: Some(DirectResponse { status: 503 }), ..HttpRoute::default() });
+        routes.push(HttpRoute {
+            matches,
+            direct_response: Some(DirectResponse { status: 503 }),
+            ..HttpRoute::default()
+        });
         return;
     }
     let base = requests(view, plan, front, port, route);
@@ -100,7 +137,8 @@ fn http_routes(view: View<'_>, plan: &Plan<'_>, front: &Front, port: &ServicePor
         route.matches.retain(|request| *request != HttpMatch::default());
         route
     };
-    let all = |requests: &[RequestMatch]| requests.iter().map(|request| http_match(source, request)).collect::<Vec<_>>();
+    let all =
+        |requests: &[RequestMatch]| requests.iter().map(|request| http_match(source, request)).collect::<Vec<_>>();
     if port.protocol == Protocol::Grpc || attempts == 0 {
         routes.push(one(RETRY_GRPC, all(&matches)));
         return;
@@ -116,8 +154,11 @@ fn http_routes(view: View<'_>, plan: &Plan<'_>, front: &Front, port: &ServicePor
             Some(_) => None,
         })
         .collect();
-    let others: Vec<RequestMatch> =
-        matches.iter().filter(|request| request.method.as_ref().is_none_or(|method| !REPEATABLE.contains(&method.as_str()))).cloned().collect();
+    let others: Vec<RequestMatch> = matches
+        .iter()
+        .filter(|request| request.method.as_ref().is_none_or(|method| !REPEATABLE.contains(&method.as_str())))
+        .cloned()
+        .collect();
     if !repeatable.is_empty() {
         routes.push(one(RETRY_REPEATABLE, repeatable));
     }
@@ -130,17 +171,21 @@ fn http_routes(view: View<'_>, plan: &Plan<'_>, front: &Front, port: &ServicePor
 fn requests(view: View<'_>, plan: &Plan<'_>, front: &Front, port: &ServicePort, route: &RoutePlan) -> HttpRoute {
     let fleet = &view.effective.fleet;
     let policy = |unit: Unit| route.units.policy(unit).map(|policy| policy.of(fleet));
-    let remote = route.split.iter().any(|(lane, _)| plan.lanes[*lane].clusters().any(|cluster| cluster != view.cluster));
+    let remote =
+        route.split.iter().any(|(lane, _)| plan.lanes[*lane].clusters().any(|cluster| cluster != view.cluster));
     let written = policy(Unit::Retries).and_then(|policy| policy.retries.as_ref());
     let attempts = written.map_or(ATTEMPTS, |retries| retries.attempts.0);
     HttpRoute {
         matches: Vec::new(),
-        route: destinations(plan, front, port, route),
+        route: destinations(front, port, route),
         direct_response: None,
         timeout: policy(Unit::Timeout).and_then(|policy| policy.timeout).map(|timeout| timeout.to_string()),
         retries: Some(Retries {
             attempts: u32::from(attempts),
-            per_try_timeout: written.and_then(|retries| retries.per_try_timeout.as_ref()).filter(|_| attempts > 0).map(|timeout| timeout.value.to_string()),
+            per_try_timeout: written
+                .and_then(|retries| retries.per_try_timeout.as_ref())
+                .filter(|_| attempts > 0)
+                .map(|timeout| timeout.value.to_string()),
             retry_on: None,
             retry_remote_localities: (remote && attempts > 0).then_some(true),
         }),
@@ -152,18 +197,33 @@ fn requests(view: View<'_>, plan: &Plan<'_>, front: &Front, port: &ServicePort, 
     }
 }
 
-fn connection_route(plan: &Plan<'_>, front: &Front, port: &ServicePort, caller: &CallerPlan, source: HttpMatch, tell_apart: bool, service: &mut VirtualService) {
+fn connection_route(
+    front: &Front,
+    port: &ServicePort,
+    caller: &CallerPlan,
+    source: HttpMatch,
+    tell_apart: bool,
+    service: &mut VirtualService,
+) {
     let Some(base) = caller.routes.last() else { return };
     // Where the name itself is the only lane, connections find it without a route.
     let itself = base.split.len() == 1 && front.lane_hosts[base.split[0].0] == front.name;
     if itself && !tell_apart {
         return;
     }
-    let connection = ConnectionMatch { port: port.number, source_namespace: source.source_namespace, source_labels: source.source_labels };
-    let route = destinations(plan, front, port, base);
+    let connection = ConnectionMatch {
+        port: port.number,
+        source_namespace: source.source_namespace,
+        source_labels: source.source_labels,
+    };
+    let route = destinations(front, port, base);
     match port.protocol {
-        Protocol::Tls => service.tls.push(TlsRoute { matches: vec![TlsMatch { sni_hosts: vec![front.name.clone()], connection }], route }),
-        Protocol::Tcp | Protocol::Http | Protocol::Http2 | Protocol::Grpc => service.tcp.push(TcpRoute { matches: vec![connection], route }),
+        Protocol::Tls => service
+            .tls
+            .push(TlsRoute { matches: vec![TlsMatch { sni_hosts: vec![front.name.clone()], connection }], route }),
+        Protocol::Tcp | Protocol::Http | Protocol::Http2 | Protocol::Grpc => {
+            service.tcp.push(TcpRoute { matches: vec![connection], route });
+        }
     }
 }
 
@@ -200,13 +260,26 @@ fn value_match(value: &ValueMatch) -> StringMatch {
 fn fault(fault: &traffic::Fault) -> Fault {
     let traffic::Fault { delay, abort, place: _ } = fault;
     Fault {
-        delay: delay.as_ref().map(|delay| Delay { percentage: Percentage { value: delay.percent.0 }, fixed_delay: delay.duration.to_string() }),
-        abort: abort.as_ref().map(|abort| Abort { percentage: Percentage { value: abort.percent.0 }, http_status: abort.status.0 }),
+        delay: delay.as_ref().map(|delay| Delay {
+            percentage: Percentage { value: delay.percent.0 },
+            fixed_delay: delay.duration.to_string(),
+        }),
+        abort: abort
+            .as_ref()
+            .map(|abort| Abort { percentage: Percentage { value: abort.percent.0 }, http_status: abort.status.0 }),
     }
 }
 
 fn cors(cors: &traffic::Cors) -> CorsPolicy {
-    let traffic::Cors { allow_origins, allow_methods, allow_headers, expose_headers, max_age, allow_credentials, place: _ } = cors;
+    let traffic::Cors {
+        allow_origins,
+        allow_methods,
+        allow_headers,
+        expose_headers,
+        max_age,
+        allow_credentials,
+        place: _,
+    } = cors;
     let texts = |list: &Option<Vec<traffic::HeaderText>>| list.iter().flatten().map(|text| text.0.clone()).collect();
     CorsPolicy {
         allow_origins: allow_origins.iter().flatten().map(string_match).collect(),
@@ -228,5 +301,9 @@ fn operations(changes: &traffic::HeaderChanges) -> HeaderOperations {
     let values = |values: &Option<traffic::HeaderValues>| -> LabelMap {
         values.iter().flat_map(|values| &values.0).map(|(name, value)| (name.0.clone(), value.clone())).collect()
     };
-    HeaderOperations { set: values(set), add: values(add), remove: remove.iter().flatten().map(|name| name.0.clone()).collect() }
+    HeaderOperations {
+        set: values(set),
+        add: values(add),
+        remove: remove.iter().flatten().map(|name| name.0.clone()).collect(),
+    }
 }
