@@ -23,22 +23,18 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 	}{
 		"no parameters": {
 			func(_ *testing.T, a *application) { a.parameters = nil },
-			[]string{`"cluster"`, "ARGOCD_ENV_CLUSTER"},
+			[]string{`"cluster"`, "spec.source.plugin.parameters"},
 		},
 		"an empty list of parameters": {
 			func(_ *testing.T, a *application) { a.parameters = v1alpha1.ApplicationSourcePluginParameters{} },
-			[]string{`"cluster"`, "ARGOCD_ENV_CLUSTER"},
+			[]string{`"cluster"`, "spec.source.plugin.parameters"},
 		},
 		"an empty name": {
 			func(_ *testing.T, a *application) { a.parameters = parameters(text("cluster", "")) },
 			[]string{`"cluster"`},
 		},
 		"a list instead of a name": {
-			func(_ *testing.T, a *application) {
-				a.parameters = parameters(v1alpha1.ApplicationSourcePluginParameter{
-					Name: "cluster", OptionalArray: &v1alpha1.OptionalArray{Array: []string{"eks"}},
-				})
-			},
+			func(_ *testing.T, a *application) { a.parameters = parameters(list("cluster", "eks")) },
 			[]string{`"cluster"`, "string"},
 		},
 		"the parameter twice": {
@@ -53,11 +49,34 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		},
 		"parameter and environment contradict": {
 			func(_ *testing.T, a *application) { a.env = cluster("wine") },
-			[]string{`"cluster"`, "ARGOCD_ENV_CLUSTER", "eks", "wine"},
+			[]string{`"cluster"`, "ARGOCD_ENV_CLUSTER"},
 		},
 		"a wave switch that is neither": {
 			func(_ *testing.T, a *application) { a.parameters = append(a.parameters, text("waves", "maybe")) },
-			[]string{`"waves"`, "maybe"},
+			[]string{`"waves"`},
+		},
+		"a parameter that does not exist": {
+			func(_ *testing.T, a *application) { a.parameters = append(a.parameters, text("wave", "false")) },
+			[]string{`"wave"`, "waves"},
+		},
+		"intents above the folder": {
+			func(_ *testing.T, a *application) { a.parameters = append(a.parameters, list("intents", "../fleet")) },
+			[]string{`"intents"`},
+		},
+		"intents anywhere on the machine": {
+			func(_ *testing.T, a *application) { a.parameters = append(a.parameters, list("intents", "/etc")) },
+			[]string{`"intents"`},
+		},
+		"intents behind a link": {
+			func(t *testing.T, a *application) {
+				require.NoError(t, os.Symlink(".", filepath.Join(a.repo, a.path, "link")))
+				a.parameters = append(a.parameters, list("intents", "link"))
+			},
+			[]string{`"intents"`},
+		},
+		"intents that are not there": {
+			func(_ *testing.T, a *application) { a.parameters = append(a.parameters, list("intents", "nowhere")) },
+			[]string{"nowhere"},
 		},
 		"a path instead of a name": {
 			func(_ *testing.T, a *application) { a.parameters = parameters(text("cluster", "../../etc/passwd")) },
@@ -98,12 +117,19 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 			},
 			[]string{"eks"},
 		},
+		"only other people's documents": {
+			func(t *testing.T, a *application) {
+				require.NoError(t, os.RemoveAll(filepath.Join(a.repo, a.path)))
+				a.write(t, "values.yaml", "replicas: 1\n")
+			},
+			[]string{"Cluster"},
+		},
 		"a folder without documents": {
 			func(t *testing.T, a *application) {
 				require.NoError(t, os.RemoveAll(filepath.Join(a.repo, a.path)))
 				a.write(t, "README.md", "no documents yet")
 			},
-			[]string{"no document"},
+			[]string{"spec.source.path"},
 		},
 		"a link out of the folder": {
 			func(t *testing.T, a *application) {

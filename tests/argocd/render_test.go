@@ -81,6 +81,19 @@ func TestTheFolderMayBeAnywhereInTheRepository(t *testing.T) {
 	}
 }
 
+func TestTheIntentsMayBeAPartOfTheFolder(t *testing.T) {
+	t.Parallel()
+	expected, err := exampleApplication(t, "fleet", "eks").render(t.Context(), t)
+	require.NoError(t, err)
+	app := exampleApplication(t, "mesh/intents", "eks")
+	app.path = "mesh"
+	app.write(t, "drafts/broken.yaml", "kind: [")
+	app.parameters = append(app.parameters, list("intents", "intents"))
+	rendered, err := app.render(t.Context(), t)
+	require.NoError(t, err)
+	assert.Equal(t, expected, rendered)
+}
+
 func TestASecondRunPrintsTheSame(t *testing.T) {
 	t.Parallel()
 	first, err := exampleApplication(t, "fleet", "wine").render(t.Context(), t)

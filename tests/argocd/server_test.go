@@ -166,6 +166,10 @@ func text(name, value string) v1alpha1.ApplicationSourcePluginParameter {
 	return v1alpha1.ApplicationSourcePluginParameter{Name: name, String_: &value}
 }
 
+func list(name string, values ...string) v1alpha1.ApplicationSourcePluginParameter {
+	return v1alpha1.ApplicationSourcePluginParameter{Name: name, OptionalArray: &v1alpha1.OptionalArray{Array: values}}
+}
+
 func (a application) write(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(a.repo, a.path, name)

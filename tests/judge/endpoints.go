@@ -123,6 +123,8 @@ func canEject(c *clusterpb.Cluster) error {
 	switch {
 	case od == nil:
 		return fmt.Errorf("%s has no outlier detection", c.Name)
+	case od.GetMaxEjectionPercent() == nil:
+		return fmt.Errorf("%s may eject only 10 %% of its endpoints, Envoy's default", c.Name)
 	case od.GetMaxEjectionPercent().GetValue() < 100:
 		return fmt.Errorf("%s may eject only %d %% of its endpoints", c.Name, od.GetMaxEjectionPercent().GetValue())
 	case c.GetCommonLbConfig().GetHealthyPanicThreshold() == nil, c.GetCommonLbConfig().GetHealthyPanicThreshold().GetValue() > 1:

@@ -3,21 +3,35 @@ package judge
 import (
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"istio.io/istio/pkg/config"
+	"istio.io/istio/pkg/kube/krt"
 	"istio.io/istio/pkg/log"
 	"istio.io/istio/pkg/test"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+func init() {
+	// Istio registers every collection of every control plane here for a debug page, and forgets none: some hundreds
+	// of worlds would fill the machine's memory.
+	krt.GlobalDebugHandler = nil
+}
+
 // Judge compares a world with what Istio makes of it. An error means that there is no judgement.
 func Judge(w *World) ([]Verdict, error) {
 	var out []Verdict
 	// Wrap gives Istio's test server the cleanup of a test in any program.
 	err := test.Wrap(func(t test.Failer) {
+		defer func() {
+			// Some configuration makes istiod's generators panic: a verdict on the world, not an end of the judge.
+			if reason := recover(); reason != nil {
+				t.Fatalf("a panic, as it would stop istiod: %v\n%s", reason, debug.Stack())
+			}
+		}()
 		c := &court{world: w, out: newVerdicts(w.Name), istiods: map[string]*Istiod{}, traces: map[string]*trace{}, deliveries: map[string]delivery{}}
 		if err := c.convene(t); err != nil {
 			t.Fatalf("%v", err)
@@ -102,7 +116,7 @@ func (c *court) validate(cluster *Cluster, w *Workloads) ([]config.Config, []run
 			kube = append(kube, object)
 			continue
 		}
-		if err := structural(o); err != nil {
+		if err := checkSchema(o); err != nil {
 			fail("an object that fits Istio's schema", err)
 			continue
 		}

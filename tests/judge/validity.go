@@ -3,21 +3,17 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"istio.io/istio/pilot/pkg/config/kube/crd"
 	"istio.io/istio/pkg/config"
 	"istio.io/istio/pkg/config/analysis/analyzers"
 	"istio.io/istio/pkg/config/analysis/diag"
 	"istio.io/istio/pkg/config/analysis/local"
-	crdvalidation "istio.io/istio/pkg/config/crd"
 	"istio.io/istio/pkg/config/resource"
 	"istio.io/istio/pkg/config/schema/collections"
 	"istio.io/istio/pkg/config/validation/agent"
-	"istio.io/istio/pkg/test/env"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,20 +24,6 @@ import (
 // describe names an object as kubectl would.
 func describe(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
-}
-
-// schemas are Istio's CRDs, of the module that this judge is built with.
-var schemas = sync.OnceValues(func() (*crdvalidation.Validator, error) {
-	return crdvalidation.NewValidatorFromFiles(filepath.Join(env.IstioSrc, "manifests/charts/base/files/crd-all.gen.yaml"))
-})
-
-// structural applies the schema, the rules in CEL, and refuses unknown fields.
-func structural(o *unstructured.Unstructured) error {
-	validator, err := schemas()
-	if err != nil {
-		return err
-	}
-	return validator.ValidateCustomResource(o)
 }
 
 // allowedWarnings are warnings of the webhook that are understood and harmless; the reason stands beside each.

@@ -28,8 +28,12 @@ mod virtual_service;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Cluster, ClusterId, ServiceId};
 use crate::intent::cluster::{DataPlane, Discovery};
+use crate::intent::types::Namespace;
 use crate::manifest::Object;
 use crate::resolve::{Edge, Effective};
+use crate::source::Place;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 /// The oldest and the newest minor version of Istio 1 that objects are written for.
 const VERSIONS: std::ops::RangeInclusive<u32> = 24..=31;
@@ -39,6 +43,8 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 24..=31;
 struct View<'a> {
     effective: &'a Effective,
     cluster: ClusterId,
+    /// The namespaces that are known to exist here: services of the fleet run in them.
+    namespaces: &'a BTreeSet<&'a Namespace>,
     /// The minor version of Istio 1; the oldest supported one where the document does not say.
     minor: u32,
 }
@@ -48,33 +54,26 @@ impl<'a> View<'a> {
         self.effective.fleet.cluster(self.cluster)
     }
 
-    /// Whether a namespace is known to exist here: a service of the fleet runs in it.
-    fn namespace_exists(&self, namespace: &crate::intent::types::Namespace) -> bool {
-        self.effective
-            .fleet
-            .services
-            .iter()
-            .any(|service| service.namespace == *namespace && service.runs.contains(self.cluster))
-    }
-
     /// Where the objects of a service live here: beside it, or in the cluster's home of imports.
     fn home(&self, service: ServiceId) -> &'a str {
-        let service = self.effective.fleet.service(service);
-        if service.runs.contains(self.cluster) || self.namespace_exists(&service.namespace) {
-            service.namespace.as_str()
-        } else {
-            self.target().mesh.import_namespace.as_str()
-        }
+        let namespace = &self.effective.fleet.service(service).namespace;
+        let home = if self.namespaces.contains(namespace) { namespace } else { &self.target().mesh.import_namespace };
+        home.as_str()
     }
 }
 
 pub(super) fn render(effective: &Effective, cluster: ClusterId, found: &mut Diagnostics) -> Vec<Object> {
     let Some(minor) = supported(effective.fleet.cluster(cluster), found) else { return Vec::new() };
-    let view = View { effective, cluster, minor };
+    let services = &effective.fleet.services;
+    let namespaces =
+        services.iter().filter(|service| service.runs.contains(cluster)).map(|service| &service.namespace).collect();
+    let view = View { effective, cluster, namespaces: &namespaces, minor };
+    let mut addresses = BTreeMap::new();
     let mut objects = Vec::new();
     let edges: Vec<&Edge> = effective.edges_from(cluster).collect();
     for edges in edges.chunk_by(|a, b| a.provider == b.provider) {
         let plan = plan::Plan::of(view, edges, found);
+        check_addresses(&plan, &mut addresses, found);
         service_entry::render(view, &plan, &mut objects, found);
         destination_rule::render(view, &plan, &mut objects);
         virtual_service::render(view, &plan, &mut objects);
@@ -85,6 +84,22 @@ pub(super) fn render(effective: &Effective, cluster: ClusterId, found: &mut Diag
         sidecar::render(view, id, service, &mut objects);
     }
     objects
+}
+
+/// Lanes of ports without requests have addresses of their own, which must differ like those of host names.
+fn check_addresses(plan: &plan::Plan<'_>, taken: &mut BTreeMap<Ipv4Addr, (String, Place)>, found: &mut Diagnostics) {
+    let place = plan.service.origin.place;
+    for host in &plan.hosts {
+        let Some(address) = host.vip else { continue };
+        if let Some((other, first)) = taken.insert(address, (host.name.clone(), place)) {
+            let message = format!("{} and {other} share the virtual IP address {address}", host.name);
+            found.push(
+                Diagnostic::new(&codes::LANE_VIP_COLLISION, place, message)
+                    .also(first, "the other service")
+                    .help("rename one of the services, or change one of the orders"),
+            );
+        }
+    }
 }
 
 /// The minor version, if the cluster is one that can be rendered.

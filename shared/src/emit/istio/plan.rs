@@ -126,24 +126,27 @@ impl<'a> Plan<'a> {
             intents: intents(view.effective, provider, edges),
         };
         if !plan.callers.is_empty() {
-            plan.check_callers(view, found);
+            plan.check_callers(view, edges, found);
             plan.add_hosts(view, exposure, found);
         }
         plan
     }
 
-    /// Two callers whose pods cannot be told apart, and whose routes differ, are refused: one would get the other's.
-    fn check_callers(&self, view: View<'_>, found: &mut Diagnostics) {
-        let fleet = &view.effective.fleet;
-        if self.uniform && self.fronts.iter().all(|front| !front.local) {
+    /// Two callers whose pods cannot be told apart, and whose routes differ, are refused: one would get the other's. A
+    /// caller that nobody serves has no routes.
+    fn check_callers(&self, view: View<'_>, edges: &[&Edge], found: &mut Diagnostics) {
+        if self.uniform {
             return;
         }
-        for (index, first) in self.callers.iter().enumerate() {
-            for second in &self.callers[index + 1..] {
+        let fleet = &view.effective.fleet;
+        let routes =
+            |caller: ServiceId| self.callers.iter().find(|plan| plan.caller == caller).map(|plan| &plan.routes);
+        for (index, first) in edges.iter().enumerate() {
+            for second in &edges[index + 1..] {
                 let (a, b) = (fleet.service(first.caller), fleet.service(second.caller));
                 let (one, two) = (&a.copy(view.cluster).selector.0, &b.copy(view.cluster).selector.0);
-                if first.routes != second.routes && a.namespace == b.namespace && (one.contain(two) || two.contain(one))
-                {
+                let alike = a.namespace == b.namespace && (one.contain(two) || two.contain(one));
+                if alike && routes(first.caller) != routes(second.caller) {
                     let message = format!(
                         "{}/{} and {} choose the same pods in {}, and their calls to {}/{} must differ",
                         a.namespace,
@@ -180,7 +183,7 @@ impl<'a> Plan<'a> {
             .collect();
         let runs_here = self.service.runs.contains(view.cluster);
         let resolvable = |local: bool| {
-            target.mesh.dns_capture || (local && (runs_here || view.namespace_exists(&self.service.namespace)))
+            target.mesh.dns_capture || (local && (runs_here || view.namespaces.contains(&self.service.namespace)))
         };
         let any_resolves = names.iter().any(|(_, local, _)| !local || resolvable(true));
         names.retain(|(name, local, place)| {
@@ -222,7 +225,7 @@ impl<'a> Plan<'a> {
                 hosts.entry(host.clone()).or_insert_with(|| Host { name: host.clone(), vip, lane: Some(lane) });
             }
             // A cluster-local name without a Service of its own, and without a place for a stub, is an entry like others.
-            if !local || (!runs_here && !view.namespace_exists(&self.service.namespace)) {
+            if !local || (!runs_here && !view.namespaces.contains(&self.service.namespace)) {
                 let vip = Some(crate::resolve::vip::of_exposed(exposure, name));
                 hosts.insert(name.to_owned(), Host { name: name.to_owned(), vip, lane: own });
             }
@@ -293,7 +296,7 @@ impl Lanes<'_> {
                 add(&mut split, lane, percent);
             }
         }
-        let mirror = (!route.mirror.is_empty()).then(|| self.lane(&[route.mirror.clone()], &[], route.units));
+        let mirror = (!route.mirror.is_empty()).then(|| self.lane(std::slice::from_ref(&route.mirror), &[], route.units));
         let percent = route
             .units
             .policy(Unit::Mirror)
