@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The beginning of a document; what follows is its spec.
+const service = "apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {name: a, namespace: b}\nspec: "
+
 // A success that prints too little would make Argo CD prune a live mesh, so whatever is wrong has to be an error, and its
 // first line is all that many people will ever see of it.
 func TestWhatIsWrongIsRefused(t *testing.T) {
@@ -100,20 +103,20 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		},
 		"a broken document": {
 			func(t *testing.T, a *application) {
-				a.write(t, "teams/broken.yaml", "apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {name: a, namespace: b}\nspec: [\n")
+				a.write(t, "teams/broken.yaml", service+"[\n")
 			},
 			[]string{"teams/broken.yaml:"},
 		},
 		"an unknown field": {
 			func(t *testing.T, a *application) {
-				a.write(t, "teams/typo.yaml", "apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {name: a, namespace: b}\nspec:\n  cluster: [eks]\n")
+				a.write(t, "teams/typo.yaml", service+"{clusters: [eks], ports: [{name: http, port: 80}],\n dependson: []}\n")
 			},
-			[]string{"teams/typo.yaml:5:3", "cluster"},
+			[]string{"teams/typo.yaml:5:2", "dependson"},
 		},
-		"a document of the cluster is missing": {
+		"a cluster without its document": {
 			func(t *testing.T, a *application) {
 				require.NoError(t, os.RemoveAll(filepath.Join(a.repo, a.path)))
-				a.write(t, "only.yaml", "apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {name: a, namespace: b}\nspec:\n  clusters: [eks]\n")
+				a.write(t, "only.yaml", service+"{clusters: [eks], ports: [{name: http, port: 80}]}\n")
 			},
 			[]string{"eks"},
 		},

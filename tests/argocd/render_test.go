@@ -103,42 +103,38 @@ func TestASecondRunPrintsTheSame(t *testing.T) {
 	assert.Equal(t, first, second)
 }
 
-// Argo CD asks for parameters to draw its form, with fewer variables than a rendering gets and before a cluster is chosen.
-func TestParametersAreAnnouncedWithoutACluster(t *testing.T) {
+func TestTheParametersAreAnnouncedWithTheFleetsClusters(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*testing.T, *application){
-		"example fleet": func(*testing.T, *application) {},
-		"broken document": func(t *testing.T, a *application) {
-			a.write(t, "broken.yaml", "apiVersion: meshintent.dev/v1alpha1\nkind: [")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			app := exampleApplication(t, "fleet", "")
-			change(t, &app)
-			stream, err := client(t).GetParametersAnnouncement(t.Context())
-			require.NoError(t, err)
-			app.send(t, stream, "ARGOCD_APP_NAME=mesh", "ARGOCD_APP_SOURCE_REPO_URL=https://git.example/fleet.git",
-				"ARGOCD_APP_SOURCE_PATH=fleet", "ARGOCD_APP_SOURCE_TARGET_REVISION=main")
-			response, err := stream.CloseAndRecv()
-			require.NoError(t, err)
-
-			var announced []string
-			for _, parameter := range response.ParameterAnnouncements {
-				announced = append(announced, parameter.Name)
-				if parameter.Name == "cluster" && parameter.Tooltip != "" && name == "example fleet" {
-					announced = append(announced, strings.FieldsFunc(parameter.Tooltip, func(r rune) bool {
-						return strings.ContainsRune(" ,:.", r)
-					})...)
-				}
-			}
-			assert.Contains(t, announced, "cluster")
-			assert.Contains(t, announced, "waves")
-			if name == "example fleet" {
-				assert.Subset(t, announced, exampleClusters(t), "the tooltip of `cluster` names the fleet's clusters")
-			}
-		})
+	tooltips := exampleApplication(t, "fleet", "").announce(t)
+	assert.Contains(t, tooltips, "waves")
+	for _, cluster := range exampleClusters(t) {
+		assert.Contains(t, tooltips["cluster"], cluster)
 	}
+}
+
+// Without its form nobody could repair an Application in the user interface.
+func TestABrokenDocumentDoesNotTakeTheFormAway(t *testing.T) {
+	t.Parallel()
+	app := exampleApplication(t, "fleet", "")
+	app.write(t, "broken.yaml", "apiVersion: meshintent.dev/v1alpha1\nkind: [")
+	assert.Contains(t, app.announce(t), "cluster")
+}
+
+// announce asks for the parameters and their tooltips as Argo CD does to draw its form: with fewer variables than a
+// rendering gets, and before a cluster is chosen.
+func (a application) announce(t *testing.T) map[string]string {
+	t.Helper()
+	stream, err := client(t).GetParametersAnnouncement(t.Context())
+	require.NoError(t, err)
+	a.send(t, stream, "ARGOCD_APP_NAME=mesh", "ARGOCD_APP_SOURCE_REPO_URL=https://git.example/fleet.git",
+		"ARGOCD_APP_SOURCE_PATH="+a.path, "ARGOCD_APP_SOURCE_TARGET_REVISION=main")
+	response, err := stream.CloseAndRecv()
+	require.NoError(t, err)
+	tooltips := map[string]string{}
+	for _, parameter := range response.ParameterAnnouncements {
+		tooltips[parameter.Name] = parameter.Tooltip
+	}
+	return tooltips
 }
 
 // exampleClusters reads the names from the documents, not from the programs under test.

@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func runWithServer(m *testing.M) (code int, err error) {
+func runWithServer(m *testing.M) (int, error) {
 	binaries, err := filepath.Abs(os.Getenv("MESH_BIN_DIR"))
 	if err != nil || os.Getenv("MESH_BIN_DIR") == "" {
 		return 1, errors.New("MESH_BIN_DIR has to name the folder that holds argocd-mesh-cmp and kubectl-mesh")
@@ -98,11 +98,6 @@ func runWithServer(m *testing.M) (code int, err error) {
 	defer func() {
 		_ = process.Process.Kill() // at SIGTERM it removes its socket and stays
 		_ = process.Wait()
-		if code != 0 {
-			fmt.Fprintln(os.Stderr, "the end of the server's log:")
-			text, _ := os.ReadFile(log.Name())
-			fmt.Fprintf(os.Stderr, "%s\n", text[max(0, len(text)-4000):])
-		}
 	}()
 	// Argo CD's client code reads the folder of sockets from its own environment, and leaves an empty folder in TMPDIR for
 	// every request.
@@ -114,7 +109,8 @@ func runWithServer(m *testing.M) (code int, err error) {
 			return m.Run(), nil
 		}
 		if time.Since(start) > 20*time.Second {
-			return 1, errors.New("argocd-cmp-server has not opened its socket within 20 s")
+			text, _ := os.ReadFile(log.Name())
+			return 1, fmt.Errorf("argocd-cmp-server has not opened its socket within 20 s:\n%s", text)
 		}
 	}
 }
