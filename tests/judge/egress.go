@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	routepb "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tcppb "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
 )
 
 // judgeEgress looks at what the sidecars of workloads with declared egress see: the hosts of their dependencies
@@ -28,9 +31,15 @@ func (c *court) judgeDeclared(i *Istiod, pod *Pod) {
 	proxy := i.Sidecar(pod)
 	v := Verdict{Check: "egress", Cluster: i.Cluster.Name, Caller: pod.Namespace + "/" + pod.Name}
 	declared := c.declaredHosts(proxy, pod)
-	for _, host := range proxy.hosts() {
+	reachable, err := proxy.reachable()
+	if err != nil {
+		v.Expected, v.Istio = "routes", err.Error()
+		c.out.add(v)
+		return
+	}
+	for _, host := range reachable {
 		if !declared[host] && !strings.HasSuffix(host, "."+i.Cluster.Mesh.Namespace+".svc.cluster.local") {
-			v.Host, v.Expected, v.Istio = host, fmt.Sprintf("only what it declares: %v", slices.Sorted(maps.Keys(declared))), "the sidecar sees it"
+			v.Host, v.Expected, v.Istio = host, fmt.Sprintf("only what it declares: %v", slices.Sorted(maps.Keys(declared))), "the sidecar knows it"
 			c.out.add(v)
 		}
 	}
@@ -39,11 +48,58 @@ func (c *court) judgeDeclared(i *Istiod, pod *Pod) {
 		if called == nil || !slices.Contains(d.Clusters, i.Cluster.Name) || called.Exposed {
 			continue // what is exposed is followed by the rows
 		}
-		if cp, ok := called.Copies[i.Cluster.Name]; ok && !slices.Contains(proxy.hosts(), cp.FQDN()) {
+		if cp, ok := called.Copies[i.Cluster.Name]; ok && !slices.Contains(reachable, cp.FQDN()) {
 			v.Host, v.Expected, v.Istio = cp.FQDN(), "a declared dependency that the sidecar sees", "it does not"
 			c.out.add(v)
 		}
 	}
+}
+
+// reachable lists the hosts that a listener or a route of the proxy leads to. Istio also sends clusters of routes
+// that are for other callers; nothing leads there.
+func (p *Proxy) reachable() ([]string, error) {
+	hosts := map[string]bool{}
+	for _, rc := range p.Routes() {
+		for _, vh := range rc.VirtualHosts {
+			for _, route := range vh.Routes {
+				for _, name := range routedTo(route) {
+					hosts[hostOf(name)] = true
+				}
+			}
+		}
+	}
+	for _, l := range p.Listeners {
+		for _, chain := range append(slices.Clone(l.FilterChains), l.DefaultFilterChain) {
+			for _, filter := range chain.GetFilters() {
+				if filter.Name != "envoy.filters.network.tcp_proxy" {
+					continue
+				}
+				proxy := &tcppb.TcpProxy{}
+				if err := filter.GetTypedConfig().UnmarshalTo(proxy); err != nil {
+					return nil, err
+				}
+				hosts[hostOf(proxy.GetCluster())] = true
+				for _, w := range proxy.GetWeightedClusters().GetClusters() {
+					hosts[hostOf(w.Name)] = true
+				}
+			}
+		}
+	}
+	for _, own := range []string{"", "PassthroughCluster", "BlackHoleCluster", "InboundPassthroughCluster"} {
+		delete(hosts, own)
+	}
+	return slices.Sorted(maps.Keys(hosts)), nil
+}
+
+func routedTo(route *routepb.Route) []string {
+	var out []string
+	if name := route.GetRoute().GetCluster(); name != "" {
+		out = append(out, name)
+	}
+	for _, w := range route.GetRoute().GetWeightedClusters().GetClusters() {
+		out = append(out, w.Name)
+	}
+	return out
 }
 
 // declaredHosts are the names of the dependencies and whatever their requests were seen to use.

@@ -15,9 +15,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestExample judges a world that was written by hand: the judge itself is what this tests.
-func TestExample(t *testing.T) {
-	expectAsIntended(t, []string{exampleDir()})
+// TestOwnWorlds judges worlds that were written by hand: the judge itself is what this tests.
+func TestOwnWorlds(t *testing.T) {
+	expectAsIntended(t, []string{exampleDir(), filepath.Join("testdata", "kinds")})
 }
 
 // TestWorlds judges the worlds that MESH_JUDGE_WORLDS names, separated by ':'.

@@ -3,6 +3,7 @@ package judge_test
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -113,19 +114,20 @@ var mutations = []mutation{
 	}},
 	// Exclusion.
 	{"an endpoint of an excluded cluster", "removed", func(f *fleet) {
-		f.in("cluster-1").endpointOf("user", "203.0.113.1")
+		f.in("cluster-1").endpointOf("user", f.gateway("eks"))
 	}},
 	{"an endpoint of a cluster that refuses", "removed", func(f *fleet) {
-		f.in("eks").endpointOf("user", "203.0.113.3")
+		f.in("eks").endpointOf("user", f.gateway("cluster-2"))
 	}},
 	{"an endpoint of a cluster that a guardrail forbids", "removed", func(f *fleet) {
-		f.in("cluster-2").endpointOf("bar", "203.0.113.1")
+		f.in("cluster-2").endpointOf("bar", f.gateway("eks"))
 	}},
-	{"an endpoint that nobody owns", "hops", func(f *fleet) { f.endpointOf("bar", "203.0.113.77") }},
+	{"an endpoint that nobody owns", "hops", func(f *fleet) { f.endpointOf("bar", "198.51.100.77") }},
 	{"two gateways exchanged", "routing", func(f *fleet) {
-		f.in("eks").text("ServiceEntry", "203.0.113.2", "203.0.113.200")
-		f.in("eks").text("ServiceEntry", "203.0.113.4", "203.0.113.2")
-		f.in("eks").text("ServiceEntry", "203.0.113.200", "203.0.113.4")
+		near, far := quoted(f.gateway("cluster-1")), quoted(f.gateway("wine"))
+		f.in("eks").text("ServiceEntry", near, quoted("between"))
+		f.in("eks").text("ServiceEntry", far, near)
+		f.in("eks").text("ServiceEntry", quoted("between"), far)
 	}},
 	// Shares.
 	{"other weights", "routing", func(f *fleet) {
@@ -273,12 +275,86 @@ var mutations = []mutation{
 	{"the same object twice", "validity", func(f *fleet) { f.duplicate("ServiceEntry", func(object) {}) }},
 }
 
+// mutationsOfKinds break the world of many kinds: protocols, ports, names, conditions, egress.
+var mutationsOfKinds = []mutation{
+	{"a TCP lane without address", "validity", func(f *fleet) {
+		f.each("ServiceEntry", func(o object) bool {
+			return strings.Contains(fmt.Sprint(o.get("spec", "hosts")), "lane") && o.drop("spec", "addresses")
+		})
+	}},
+	{"no TCP routes", "routing", func(f *fleet) { f.each("VirtualService", func(o object) bool { return o.drop("spec", "tcp") }) }},
+	{"no TLS routes", "routing", func(f *fleet) { f.each("VirtualService", func(o object) bool { return o.drop("spec", "tls") }) }},
+	{"no HTTP routes", "routing", func(f *fleet) { f.each("VirtualService", func(o object) bool { return o.drop("spec", "http") }) }},
+	{"the cluster-local name has no routes", "routing hops", func(f *fleet) {
+		f.remove("VirtualService", func(o object) bool { return strings.HasSuffix(fmt.Sprint(o.get("spec", "hosts")), "local]") })
+	}},
+	{"no stub Service", "names", func(f *fleet) { f.remove("Service", func(object) bool { return true }) }},
+	{"a stub Service without a port", "routing hops", func(f *fleet) {
+		f.each("Service", func(o object) bool { return o.list(func(l []any) []any { return l[:1] }, "spec", "ports") })
+	}},
+	{"no route for matched requests", "routing", func(f *fleet) {
+		f.each("VirtualService", func(o object) bool {
+			matched := strings.Contains(fmt.Sprint(o.get("spec", "http")), "x-try")
+			return matched && o.list(func(l []any) []any { return l[1:] }, "spec", "http")
+		})
+	}},
+	{"another header value", "routing", func(f *fleet) { f.text("VirtualService", `{"exact":"b"}`, `{"exact":"c"}`) }},
+	{"another path", "routing", func(f *fleet) { f.text("VirtualService", "/try/[0-9]+", "/try/[a-z]+") }},
+	{"the routes of two callers exchanged", "routing", func(f *fleet) {
+		f.text("VirtualService", `{"app":"web"}`, `{"app":"between"}`)
+		f.text("VirtualService", `{"app":"batch"}`, `{"app":"web"}`)
+		f.text("VirtualService", `{"app":"between"}`, `{"app":"batch"}`)
+	}},
+	{"one caller's order for both", "routing", func(f *fleet) { f.text("VirtualService", `"batch.api.`, `"web.api.`) }},
+	{"settings of one port only", "routing hops", func(f *fleet) {
+		f.each("DestinationRule", func(o object) bool {
+			return o.list(func(l []any) []any { return l[:1] }, "spec", "trafficPolicy", "portLevelSettings")
+		})
+	}},
+	{"the SNI of another port", "hops", func(f *fleet) { f.text("DestinationRule", "outbound_.5432_.", "outbound_.80_.") }},
+	{"any method", "access", func(f *fleet) { f.text("AuthorizationPolicy", `"methods":["GET"],`, "") }},
+	{"any path", "access", func(f *fleet) { f.text("AuthorizationPolicy", `"paths":["/v1/*"],`, "") }},
+	{"another path is admitted", "access", func(f *fleet) { f.text("AuthorizationPolicy", "/v1/*", "/v2/*") }},
+	{"another port is admitted", "access", func(f *fleet) { f.text("AuthorizationPolicy", `"5432"`, `"5433"`) }},
+	{"audit that refuses", "access", func(f *fleet) {
+		f.each("AuthorizationPolicy", func(o object) bool { return o.drop("metadata", "annotations") })
+	}},
+	{"audit that sees nothing", "access", func(f *fleet) {
+		f.remove("AuthorizationPolicy", func(o object) bool { return o.get("metadata", "annotations") != nil })
+	}},
+	{"no Sidecar", "egress", func(f *fleet) { f.remove("Sidecar", func(object) bool { return true }) }},
+	{"enforced egress left open", "egress", func(f *fleet) {
+		f.each("Sidecar", func(o object) bool { return o.drop("spec", "outboundTrafficPolicy") })
+	}},
+	{"a Sidecar that shows too much", "egress", func(f *fleet) {
+		f.each("Sidecar", func(o object) bool {
+			return o.items(func(e object) bool { return e.set([]any{"./*"}, "hosts") }, "spec", "egress")
+		})
+	}},
+	{"the variant's name is forgotten", "hops", func(f *fleet) {
+		f.in("b").each("ServiceEntry", func(o object) bool {
+			return exportedToGateway(o) && o.get("spec", "workloadSelector", "labels", "app") == "store-v2" && o.set("store", "spec", "workloadSelector", "labels", "app")
+		})
+	}},
+	{"the variant's account is forgotten", "identity", func(f *fleet) { f.text("DestinationRule", "sa/store-v2", "sa/store") }},
+	{"a port of the gateway that has no name", "routing hops validity", func(f *fleet) {
+		f.endpoints(func(e object) bool { return e.drop("ports", "db") })
+	}},
+}
+
 // TestMutations breaks the example in every way of the table.
-func TestMutations(t *testing.T) {
+func TestMutations(t *testing.T) { breakWorld(t, exampleDir(), mutations) }
+
+// TestMutationsOfKinds does the same with the world of many kinds.
+func TestMutationsOfKinds(t *testing.T) {
+	breakWorld(t, filepath.Join("testdata", "kinds"), mutationsOfKinds)
+}
+
+func breakWorld(t *testing.T, dir string, mutations []mutation) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			w, err := judge.ReadWorld(exampleDir())
+			w, err := judge.ReadWorld(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -316,6 +392,13 @@ type fleet struct {
 }
 
 func (f *fleet) in(cluster string) *fleet { return &fleet{world: f.world, cluster: cluster, parent: f} }
+
+// gateway is the address of a cluster's gateway.
+func (f *fleet) gateway(cluster string) string {
+	return f.world.Fleet.Cluster(cluster).Gateway.Address[0]
+}
+
+func quoted(s string) string { return `"` + s + `"` }
 
 func (f *fleet) count(changed bool) {
 	for g := f; g != nil && changed; g = g.parent {

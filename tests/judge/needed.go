@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -41,7 +40,7 @@ func (c *court) needless(o *unstructured.Unstructured, i *Istiod, objects int) s
 		return unused("host", nested(o, "spec", "hosts"), trace.hosts, trace.dialled)
 	case "DestinationRule":
 		host, _, _ := unstructured.NestedString(o.Object, "spec", "host")
-		return unused("host", []string{host}, trace.hosts)
+		return unused("host", []string{host}, trace.hosts, trace.dialled)
 	case "VirtualService":
 		return unused("host", nested(o, "spec", "hosts"), trace.dialled)
 	case "Gateway":
@@ -203,15 +202,4 @@ func (c *court) receives(cluster string) map[ServiceID]bool {
 		}
 	}
 	return out
-}
-
-// hostsOf lists the hosts of all outbound clusters of a proxy.
-func (p *Proxy) hosts() []string {
-	hosts := map[string]bool{}
-	for name := range p.Clusters {
-		if strings.HasPrefix(name, "outbound|") {
-			hosts[hostOf(name)] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(hosts))
 }
