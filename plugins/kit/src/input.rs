@@ -2,7 +2,7 @@
 
 use crate::run::Failure;
 use mesh::World;
-use mesh::diagnostic::{Severity, did_you_mean};
+use mesh::diagnostic::{Severity, codes, did_you_mean};
 use mesh::fleet::{ClusterId, Fleet, ServiceId};
 use mesh::source::Limits;
 use mesh_files::{Bounds, report};
@@ -73,7 +73,7 @@ pub fn cluster(fleet: &Fleet, name: &str) -> anyhow::Result<ClusterId> {
         let names: Vec<&str> = fleet.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
         let help = did_you_mean(name, names.iter().copied())
             .unwrap_or_else(|| format!("the clusters are {}", names.join(", ")));
-        anyhow::anyhow!("no Cluster document is called \"{name}\"; {help}")
+        anyhow::anyhow!("no Cluster document is called \"{name}\"; {help} [{}]", codes::CLUSTER_NOT_FOUND.id)
     })
 }
 

@@ -1,0 +1,10 @@
+//! The contract of `kubectl-mesh` on the command line, on the program itself.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod cases;
+#[path = "../support.rs"]
+mod support;
+
+/// The program under test.
+const MESH: &str = env!("CARGO_BIN_EXE_kubectl-mesh");
