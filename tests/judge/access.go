@@ -114,6 +114,9 @@ func (c *court) judgeCopy(row AccessRow, called Copy) {
 			for _, s := range c.strangers(row, called) {
 				c.ask(proxy, row, base, port, probe, s, row.Mode != "enforce", &audited)
 			}
+			for _, s := range c.world.Fleet.alwaysAllowed(called) {
+				c.ask(proxy, row, base, port, probe, s, true, &audited)
+			}
 		}
 		c.judgeOutsiders(proxy, row, base, port)
 	}
@@ -228,6 +231,28 @@ func (c *court) strangers(row AccessRow, called Copy) []identity {
 	return out
 }
 
+// alwaysAllowed lists identities that guardrails admit everywhere.
+func (f *Fleet) alwaysAllowed(called Copy) []identity {
+	var out []identity
+	for _, g := range f.Guards {
+		if !contains(called.Service.Labels, g.For) {
+			continue
+		}
+		for _, a := range g.AlwaysAllow {
+			from := []*Cluster{called.Cluster}
+			for _, name := range a.Clusters {
+				from = append(from, f.Cluster(name))
+			}
+			for _, cluster := range from {
+				if a.Namespace != "" && a.ServiceAccount != "" {
+					out = append(out, identity{spiffe(cluster.Mesh.TrustDomain, a.Namespace, a.ServiceAccount), "always allowed " + a.Namespace + "/" + a.ServiceAccount + "@" + cluster.Name})
+				}
+			}
+		}
+	}
+	return out
+}
+
 // admitsStranger tells whether a document admits an unknown account: where a rule names a whole namespace, or
 // whole clusters. Clusters that share a trust domain, or whose trust domain the called cluster takes for its own,
 // cannot be told apart.
@@ -250,7 +275,7 @@ func (f *Fleet) admitsStranger(called Copy, cluster *Cluster, namespace string) 
 		return false
 	}
 	for _, g := range f.Guards {
-		if slices.ContainsFunc(g.AlwaysAllow, func(a Admission) bool { return admits(a, false) }) {
+		if contains(called.Service.Labels, g.For) && slices.ContainsFunc(g.AlwaysAllow, func(a Admission) bool { return admits(a, false) }) {
 			return true
 		}
 	}

@@ -85,7 +85,7 @@ func (p *Proxy) reachable() ([]string, error) {
 			}
 		}
 	}
-	for _, own := range []string{"", "PassthroughCluster", "BlackHoleCluster", "InboundPassthroughCluster"} {
+	for _, own := range []string{"", passthrough, blackHole, "InboundPassthroughCluster"} {
 		delete(hosts, own)
 	}
 	return slices.Sorted(maps.Keys(hosts)), nil
@@ -158,11 +158,15 @@ func (c *court) outcomes(row Row, service *Service, proxy *Proxy) []Outcome {
 // judgeUndeclared sends to a host that nobody declares: only enforced egress stops it.
 func (c *court) judgeUndeclared(i *Istiod, pod *Pod) {
 	v := Verdict{Check: "egress", Cluster: i.Cluster.Name, Caller: pod.Namespace + "/" + pod.Name, Host: "undeclared.judge.example"}
-	want := "PassthroughCluster"
+	want := passthrough
 	if pod.Copy.Service.Egress == "enforced" {
-		want = "BlackHoleCluster"
+		want = blackHole
 	}
-	for _, port := range []Port{{Port: 8080, Protocol: "HTTP"}, {Port: 4321, Protocol: "TCP"}} {
+	ports := []Port{{Port: 8080, Protocol: "HTTP"}, {Port: 4321, Protocol: "TCP"}}
+	for _, s := range c.world.Fleet.Services {
+		ports = append(ports, s.Ports...)
+	}
+	for _, port := range uniquePorts(ports) {
 		outcome, err := i.Sidecar(pod).Send(Call{Host: v.Host, Address: "198.51.100.9", Port: port, Request: Request{Host: v.Host, Method: "GET", Path: "/"}})
 		if err != nil {
 			v.Istio = err.Error()
@@ -170,8 +174,20 @@ func (c *court) judgeUndeclared(i *Istiod, pod *Pod) {
 			v.Istio = outcome.Unknown
 		}
 		if v.Istio != want {
-			v.Expected = fmt.Sprintf("%s (egress %s, port %d)", want, pod.Copy.Service.Egress, port.Port)
+			v.Expected = fmt.Sprintf("%s (egress %s, port %d %s)", want, pod.Copy.Service.Egress, port.Port, port.Protocol)
 			c.out.add(v)
 		}
 	}
+}
+
+// uniquePorts keeps one port of each number and protocol; on a number that is spoken in several ways, what a
+// stranger sends is read in only one of them.
+func uniquePorts(all []Port) []Port {
+	var out []Port
+	for _, p := range all {
+		if !slices.ContainsFunc(out, func(have Port) bool { return have.Port == p.Port }) {
+			out = append(out, Port{Port: p.Port, Protocol: p.Protocol})
+		}
+	}
+	return out
 }

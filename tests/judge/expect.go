@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math"
 	"math/rand"
@@ -163,7 +164,9 @@ func downSets(clusters []string) []map[string]bool {
 		}
 		out = append(out, map[string]bool{clusters[i]: true}, but)
 	}
-	random := rand.New(rand.NewSource(int64(len(strings.Join(clusters, " ")))))
+	seed := fnv.New64a()
+	seed.Write([]byte(strings.Join(clusters, " ")))
+	random := rand.New(rand.NewSource(int64(seed.Sum64())))
 	for range 32 {
 		down := map[string]bool{}
 		for _, name := range clusters {

@@ -64,6 +64,7 @@ func (id ServiceID) String() string { return id.Namespace + "/" + id.Name }
 // Service is a MeshService together with where it runs.
 type Service struct {
 	ID        ServiceID
+	Labels    map[string]string
 	Exposed   bool
 	Hostnames []string
 	DependsOn []Dependency
@@ -116,8 +117,11 @@ type AccessPolicy struct {
 	From      []Admission
 }
 
-// Guardrail carries the identities that are always admitted.
-type Guardrail struct{ AlwaysAllow []Admission }
+// Guardrail carries the identities that are always admitted, to services with some labels.
+type Guardrail struct {
+	For         map[string]string
+	AlwaysAllow []Admission
+}
 
 // Admission is an item that admits more than a named service: a namespace, an account, or anybody of some clusters.
 type Admission struct {
@@ -414,7 +418,7 @@ func (f *Fleet) addService(d *unstructured.Unstructured, locations []location) e
 	if err := decodeSpec(d, &spec); err != nil {
 		return err
 	}
-	s := &Service{ID: ServiceID{d.GetNamespace(), d.GetName()}, Egress: spec.Egress, Ports: spec.Ports, Copies: map[string]Copy{}}
+	s := &Service{ID: ServiceID{d.GetNamespace(), d.GetName()}, Labels: d.GetLabels(), Egress: spec.Egress, Ports: spec.Ports, Copies: map[string]Copy{}}
 	setDefault(&s.Egress, "open")
 	if spec.Expose != nil {
 		s.Exposed = true
@@ -468,8 +472,7 @@ func (f *Fleet) addService(d *unstructured.Unstructured, locations []location) e
 				c.Selector = v.Workload.Selector
 			}
 			if v.Ports != nil {
-				fillPorts(v.Ports)
-				c.Ports = v.Ports
+				c.Ports = variantPorts(v.Ports, s.Ports)
 			}
 		}
 		s.Copies[name] = c
@@ -528,13 +531,16 @@ func (f *Fleet) addAccess(d *unstructured.Unstructured) error {
 
 func (f *Fleet) addGuardrail(d *unstructured.Unstructured) error {
 	var spec struct {
-		Rules []struct{ AlwaysAllow []admission }
+		Rules []struct {
+			For         map[string]string
+			AlwaysAllow []admission
+		}
 	}
 	if err := decodeSpec(d, &spec); err != nil {
 		return err
 	}
 	for _, rule := range spec.Rules {
-		var g Guardrail
+		g := Guardrail{For: rule.For}
 		for _, item := range rule.AlwaysAllow {
 			g.AlwaysAllow = append(g.AlwaysAllow, f.admission(item, ""))
 		}
@@ -552,6 +558,19 @@ func (f *Fleet) admission(item admission, namespace string) Admission {
 		a.Clusters = item.Clusters.in(f)
 	}
 	return a
+}
+
+// variantPorts fills in what a variant does not say: callers speak one protocol on a port, whatever serves it.
+func variantPorts(ports, base []Port) []Port {
+	for i := range ports {
+		for _, b := range base {
+			if b.Name == ports[i].Name {
+				setDefault(&ports[i].Protocol, b.Protocol)
+			}
+		}
+	}
+	fillPorts(ports)
+	return ports
 }
 
 func fillPorts(ports []Port) {

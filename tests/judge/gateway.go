@@ -34,7 +34,11 @@ func (p *Proxy) Forward(port int, sni string, alpn []string) (string, error) {
 	if chain.TransportSocket != nil {
 		return "", fmt.Errorf("the gateway terminates TLS for SNI %q", sni)
 	}
-	reception, err := authorize(chain, Arrival{TLS: true, SNI: sni, Port: port})
+	g, err := p.gate(chain)
+	if err != nil {
+		return "", err
+	}
+	reception, err := g.authorize(Arrival{TLS: true, SNI: sni, Port: port})
 	if err != nil {
 		return "", err
 	}

@@ -165,6 +165,7 @@ type Proxy struct {
 	model     *model.Proxy
 	routes    map[string]*routepb.RouteConfiguration
 	endpoints map[string][]Endpoint
+	gates     map[*listenerpb.FilterChain]*gate
 }
 
 // Sidecar generates the configuration of a pod's sidecar, once.
@@ -204,7 +205,7 @@ func (i *Istiod) proxy(pod *Pod, m *model.Proxy) *Proxy {
 	m.Metadata.Labels = podLabels
 	m.Metadata.IstioVersion = proxyVersion(i.Cluster.Mesh.Version)
 	p := &Proxy{Istiod: i, Pod: pod, model: i.server.SetupProxy(m), Clusters: map[string]*clusterpb.Cluster{},
-		endpoints: map[string][]Endpoint{}}
+		endpoints: map[string][]Endpoint{}, gates: map[*listenerpb.FilterChain]*gate{}}
 	p.Listeners = i.server.Listeners(p.model)
 	for _, c := range i.server.Clusters(p.model) {
 		p.Clusters[c.Name] = c

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"io"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -152,13 +153,7 @@ func Report(w io.Writer, list []Verdict, perCheck int) {
 			fmt.Fprintln(w, v)
 		}
 	}
-	for _, check := range slices.Sorted(func(yield func(string) bool) {
-		for name := range count {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
+	for _, check := range slices.Sorted(maps.Keys(count)) {
 		if more := count[check] - perCheck; more > 0 {
 			fmt.Fprintf(w, "%s: %d more of check %s\n", list[0].World, more, check)
 		}

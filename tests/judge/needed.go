@@ -161,7 +161,7 @@ func (c *court) judgeOffer(i *Istiod) {
 				c.out.add(Verdict{Check: "needed", Cluster: i.Cluster.Name, Host: strings.Join(chain.GetFilterChainMatch().GetServerNames(), " "), Expected: "a chain that passes on", Istio: err.Error()})
 				continue
 			}
-			if name == "BlackHoleCluster" {
+			if name == blackHole {
 				continue
 			}
 			endpoints, err := proxy.Endpoints(name)

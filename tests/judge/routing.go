@@ -39,7 +39,7 @@ func (c *court) judgeHost(row Row, service *Service, istiod *Istiod, pod *Pod, h
 	}
 	address, err := c.resolve(proxy, host)
 	if err != nil {
-		if serves {
+		if serves && mustResolve(istiod, service, host) {
 			c.out.add(Verdict{Check: "names", Cluster: istiod.Cluster.Name, Caller: pod.Name, Host: host, Expected: "a name that resolves", Istio: err.Error()})
 		}
 		return
@@ -59,6 +59,12 @@ func (c *court) judgeHost(row Row, service *Service, istiod *Istiod, pod *Pod, h
 			}
 		}
 	}
+}
+
+// mustResolve is false for a cluster-local name in a cluster that neither captures DNS nor has the namespace, so
+// that no Service can carry the name.
+func mustResolve(i *Istiod, s *Service, host string) bool {
+	return i.Cluster.Mesh.DNSCapture || !strings.HasSuffix(host, ".svc.cluster.local") || slices.Contains(i.Workloads.Namespaces, s.ID.Namespace)
 }
 
 // question is one call, asked for one row.

@@ -24,11 +24,17 @@ type Outcome struct {
 	Lanes []Lane
 	// Mirrors are the Envoy clusters that get copies.
 	Mirrors []Lane
-	// Unknown is set where the sidecar does not know the name: "PassthroughCluster" or "BlackHoleCluster".
+	// Unknown is set where the sidecar does not know the name: it is passed through or blocked.
 	Unknown string
 	// Route is the HTTP route that took the request.
 	Route *routepb.Route
 }
+
+// Istio's clusters for what the mesh does not know.
+const (
+	passthrough = "PassthroughCluster"
+	blackHole   = "BlackHoleCluster"
+)
 
 // Lane is an Envoy cluster and its weight.
 type Lane struct {
@@ -121,6 +127,9 @@ func (p *Proxy) sendHTTP(hcm *hcmpb.HttpConnectionManager, call Call) (Outcome, 
 		return Outcome{}, fmt.Errorf("no route of virtual host %s takes %s %s", vh.Name, call.Request.Method, call.Request.Path)
 	}
 	action := route.GetRoute()
+	if vh.Name == "block_all" {
+		return Outcome{Unknown: blackHole, Route: route}, nil // Istio's answer where only known hosts may be reached
+	}
 	if action == nil {
 		return Outcome{}, fmt.Errorf("route %s of %s answers by itself: %v", route.Name, vh.Name, route.GetAction())
 	}
@@ -146,7 +155,7 @@ func (p *Proxy) outcome(lanes []Lane, route *routepb.Route) (Outcome, error) {
 	out := Outcome{Route: route}
 	for _, lane := range lanes {
 		switch lane.Cluster {
-		case "PassthroughCluster", "BlackHoleCluster":
+		case passthrough, blackHole:
 			out.Unknown = lane.Cluster
 			return out, nil
 		}

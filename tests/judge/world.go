@@ -104,6 +104,9 @@ func ReadWorld(dir string) (*World, error) {
 		return nil, err
 	}
 	for _, c := range w.Fleet.Clusters {
+		if !c.Istio() {
+			continue
+		}
 		objects, err := readRendered(filepath.Join(dir, "rendered", c.Name))
 		if err != nil {
 			return nil, err
