@@ -2,11 +2,13 @@
 
 pub mod istio;
 mod write;
+mod yaml;
 
 use crate::intent::{DocumentId, GROUP};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-pub use write::{to_json, to_yaml, to_yaml_stream};
+use std::sync::Arc;
+pub use write::{to_json, to_yaml, to_yaml_stream, value_to_yaml};
 
 /// The value of `app.kubernetes.io/managed-by` on every object.
 pub const MANAGED_BY: &str = "kubectl-mesh";
@@ -141,9 +143,26 @@ pub struct Object {
     /// Its annotations beside the ones that every object has.
     pub annotations: BTreeMap<&'static str, String>,
     /// The documents that caused it.
-    pub intents: BTreeSet<DocumentId>,
+    pub intents: Arc<Intents>,
     /// Its content.
     pub body: Body,
+}
+
+/// The documents that caused objects, and the text that says so; objects that belong together share it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Intents {
+    /// The documents.
+    pub documents: BTreeSet<DocumentId>,
+    /// Their names, separated by commas.
+    pub text: String,
+}
+
+impl FromIterator<DocumentId> for Intents {
+    fn from_iter<I: IntoIterator<Item = DocumentId>>(documents: I) -> Self {
+        let documents: BTreeSet<DocumentId> = documents.into_iter().collect();
+        let names: Vec<String> = documents.iter().map(ToString::to_string).collect();
+        Self { text: names.join(","), documents }
+    }
 }
 
 /// The content of an object.
@@ -213,12 +232,7 @@ pub struct ServicePort {
 impl Object {
     /// An object of the kind of its content.
     #[must_use]
-    pub fn new(
-        namespace: impl Into<String>,
-        name: impl Into<String>,
-        intents: BTreeSet<DocumentId>,
-        body: Body,
-    ) -> Self {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>, intents: Arc<Intents>, body: Body) -> Self {
         Self {
             kind: body.kind(),
             namespace: namespace.into(),
@@ -265,5 +279,5 @@ pub fn sort(objects: &mut [Object]) {
 #[must_use]
 pub fn marker(cluster: &str, namespace: &str) -> Object {
     let data = [("cluster", cluster.to_owned()), ("rendered-by", GROUP.to_owned())];
-    Object::new(namespace, MANAGED_BY, BTreeSet::new(), Body::Data(data.into_iter().collect()))
+    Object::new(namespace, MANAGED_BY, Arc::default(), Body::Data(data.into_iter().collect()))
 }

@@ -1,6 +1,6 @@
 //! Objects become bytes. One function writes YAML, so that one test can hold it against Go's reader.
 
-use super::{Body, FLUX_SUBSTITUTE, INTENTS, Kind, MANAGED_BY, Object};
+use super::{Body, FLUX_SUBSTITUTE, INTENTS, MANAGED_BY, Object};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::collections::BTreeMap;
 
@@ -24,18 +24,18 @@ struct Metadata<'a> {
     namespace: &'a str,
     labels: BTreeMap<&'static str, &'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<&'static str, String>,
+    annotations: BTreeMap<&'static str, &'a str>,
 }
 
 impl<'a> Metadata<'a> {
     fn of(object: &'a Object) -> Self {
-        let mut annotations = object.annotations.clone();
-        if !object.intents.is_empty() {
-            let intents: Vec<String> = object.intents.iter().map(ToString::to_string).collect();
-            annotations.insert(INTENTS, intents.join(","));
+        let mut annotations: BTreeMap<&'static str, &str> =
+            object.annotations.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        if !object.intents.text.is_empty() {
+            annotations.insert(INTENTS, &object.intents.text);
         }
         if may_be_substituted(&object.body) {
-            annotations.insert(FLUX_SUBSTITUTE, "disabled".to_owned());
+            annotations.insert(FLUX_SUBSTITUTE, "disabled");
         }
         Self {
             name: &object.name,
@@ -46,18 +46,32 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Whether free text of the object contains what Flux replaces (`${…}`). Only routes carry free text.
+/// Whether free text of the object contains what Flux replaces (`${…}`). Only routes and conditions carry free text.
 fn may_be_substituted(body: &Body) -> bool {
-    matches!(body.kind(), Kind::VirtualService | Kind::AuthorizationPolicy)
-        && serde_json::to_string(body).is_ok_and(|text| text.contains("${"))
+    let free_text = match body {
+        Body::VirtualService(service) => service.http.iter().any(|route| route.has_free_text()),
+        Body::AuthorizationPolicy(policy) => policy.rules.iter().any(|rule| !rule.to.is_empty()),
+        Body::Data(_)
+        | Body::Service(_)
+        | Body::ServiceEntry(_)
+        | Body::DestinationRule(_)
+        | Body::Gateway(_)
+        | Body::Sidecar(_)
+        | Body::PeerAuthentication(_) => false,
+    };
+    free_text && serde_json::to_string(body).is_ok_and(|text| text.contains("${"))
 }
 
 /// The object as one YAML document, in kubectl's style.
 #[must_use]
 pub fn to_yaml(object: &Object) -> String {
-    // Folded lines would be read back the same, and be harder to compare.
-    let options = serde_saphyr::ser_options! { min_fold_chars: 1_000_000, folded_wrap_chars: 1_000_000, compact_list_indent: true };
-    serde_saphyr::to_string_with_options(object, options).expect("objects hold only strings, numbers, lists and maps")
+    value_to_yaml(object)
+}
+
+/// Any value that JSON can hold as one YAML document, in the same style.
+#[must_use]
+pub fn value_to_yaml(value: &impl Serialize) -> String {
+    super::yaml::to_string(object).expect("objects hold only strings, numbers, lists and maps")
 }
 
 /// The objects as one stream of YAML documents.
