@@ -52,14 +52,20 @@ impl World {
     pub fn of(mut files: Vec<File>, limits: &Limits, mut found: Diagnostics) -> Self {
         // The order in which files are handed in has no meaning.
         files.sort_by(|a, b| (&a.relative, &a.path).cmp(&(&b.relative, &b.path)));
-        let (nodes, problems) = source::read(&files, limits);
-        found.extend(problems);
-        let documents = intent::read(&files, &nodes, &mut found);
-        drop(nodes);
+        let mut reader = intent::Reader::default();
+        for (index, file) in files.iter().enumerate() {
+            let index = u32::try_from(index).expect("fewer than 2^32 files fit into memory");
+            let (nodes, problems) = source::read(index, file, limits);
+            found.extend(problems);
+            reader.file(file, &nodes, &mut found);
+        }
+        let documents = reader.documents;
+        let skipped = documents.skipped;
         let fleet = Fleet::build(&documents, &mut found);
+        drop(documents);
         let effective = Effective::resolve(fleet, &mut found);
         check::check(&effective, &mut found);
-        Self { files, effective, found, skipped: documents.skipped }
+        Self { files, effective, found, skipped }
     }
 
     /// All resources of one cluster, or the findings that stop the rendering. Any error anywhere in the documents stops

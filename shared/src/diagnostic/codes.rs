@@ -102,7 +102,7 @@ codes! {
     SHARED_WORKLOAD = "MESH221" Error "two services that choose the same pods"
         "Two MeshServices of one namespace choose the same pods in one cluster and at least one of them has an access policy. Rules of both would add up on these pods: whoever may call one could call the other. Use distinct selectors, or make it one service.";
     TOO_MANY_CLUSTERS = "MESH222" Error "more clusters than one fleet can have"
-        "One fleet has at most 1024 clusters. Split the inventory into fleets that do not depend on each other.";
+        "One fleet has at most 512 clusters. Split the inventory into fleets that do not depend on each other.";
     FOREIGN_SERVICE_NAME = "MESH223" Error "two services with one Kubernetes Service"
         "Two MeshServices of one namespace name the same Kubernetes Service in one cluster. Which of them a call means could not be told.";
     SELF_DEPENDENCY = "MESH224" Note "a service that depends on itself"

@@ -8,7 +8,7 @@ use crate::intent::types::{
 use crate::source::Place;
 
 /// The most clusters one fleet can have: sets of clusters are bits of a fixed width.
-pub const MAX_CLUSTERS: usize = 1024;
+pub const MAX_CLUSTERS: usize = 512;
 const WORDS: usize = MAX_CLUSTERS / 64;
 
 /// A cluster of the fleet: its index in the order of names.

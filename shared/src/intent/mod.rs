@@ -137,21 +137,28 @@ pub struct Documents {
     pub skipped: usize,
 }
 
-/// Sorts trees into documents and reads each completely. A document with a problem is left out; its problems are told.
-pub fn read(files: &[File], nodes: &[Node], found: &mut Diagnostics) -> Documents {
-    let mut documents = Documents::default();
-    let mut seen: BTreeMap<DocumentId, Place> = BTreeMap::new();
-    for node in nodes {
-        if let Some(kind) = kind(files, node, &mut documents.skipped, found) {
-            read_one(kind, node, &mut documents, &mut seen, found);
+/// Collects the documents of all files, one file after the other.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// The documents so far.
+    pub documents: Documents,
+    seen: BTreeMap<DocumentId, Place>,
+}
+
+impl Reader {
+    /// Sorts the trees of one file into documents and reads each completely. A document with a problem is left out; its
+    /// problems are told.
+    pub fn file(&mut self, file: &File, nodes: &[Node], found: &mut Diagnostics) {
+        for node in nodes {
+            if let Some(kind) = kind(file, node, &mut self.documents.skipped, found) {
+                read_one(kind, node, &mut self.documents, &mut self.seen, found);
+            }
         }
     }
-    documents
 }
 
 /// The kind of a document of ours; `None` for documents that are skipped and for those that are refused.
-fn kind(files: &[File], node: &Node, skipped: &mut usize, found: &mut Diagnostics) -> Option<Kind> {
-    let explicit = files.get(node.place.file as usize).is_some_and(|file| file.explicit);
+fn kind(file: &File, node: &Node, skipped: &mut usize, found: &mut Diagnostics) -> Option<Kind> {
     let api_version = node.get("apiVersion").and_then(Node::as_str);
     let kind = node.get("kind").and_then(Node::as_str);
     match (&node.value, api_version) {
@@ -172,7 +179,7 @@ fn kind(files: &[File], node: &Node, skipped: &mut usize, found: &mut Diagnostic
             );
             return None;
         }
-        _ if explicit => {
+        _ if file.explicit => {
             let message = format!("a document that is not of {API_VERSION}");
             found
                 .push(Diagnostic::new(&codes::FOREIGN_DOCUMENT, node.place, message).help(

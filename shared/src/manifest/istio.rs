@@ -276,6 +276,17 @@ pub struct HttpRoute {
     pub headers: Option<Headers>,
 }
 
+impl HttpRoute {
+    /// Whether the route holds text that an author chose freely.
+    #[must_use]
+    pub fn has_free_text(&self) -> bool {
+        let conditions = |request: &HttpMatch| {
+            request.uri.is_some() || !request.headers.is_empty() || !request.query_params.is_empty()
+        };
+        self.cors_policy.is_some() || self.headers.is_some() || self.matches.iter().any(conditions)
+    }
+}
+
 /// Requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

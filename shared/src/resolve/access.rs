@@ -3,7 +3,8 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{
-    AccessPolicy, AccessRule, ClusterId, Clusters, Fleet, GuardrailVerb, Identity, Origin, Service, ServiceId, Source,
+    AccessPolicy, AccessRule, ClusterId, Clusters, Dependency, Fleet, GuardrailVerb, Identity, Origin, Service,
+    ServiceId, Source,
 };
 use crate::intent::access::{Mode, PathPattern};
 use crate::intent::types::{Method, Namespace, ServiceAccount, TrustDomain};
@@ -14,12 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 pub struct Access {
     services: Vec<ServiceAccess>,
-    /// Who declares a dependency on the service, and where.
-    dependents: Vec<Vec<(ServiceId, Clusters)>>,
+    /// Who declares a dependency on the service.
+    dependents: Vec<Vec<(ServiceId, Dependency)>>,
     /// Which services run under an account, and where.
     carriers: BTreeMap<(Namespace, ServiceAccount), Vec<(ServiceId, Clusters)>>,
     /// The clusters of each trust domain.
     domains: BTreeMap<TrustDomain, Clusters>,
+    /// The clusters whose trust domain is another cluster's as well.
+    shared: Clusters,
 }
 
 /// The access to one service.
@@ -114,13 +117,17 @@ impl Access {
             dependents: vec![Vec::new(); fleet.services.len()],
             carriers: BTreeMap::new(),
             domains: BTreeMap::new(),
+            shared: Clusters::NONE,
         };
         for (id, cluster) in fleet.cluster_ids() {
             access.domains.entry(cluster.mesh.trust_domain.clone()).or_default().insert(id);
         }
+        for clusters in access.domains.values().filter(|clusters| clusters.len() > 1) {
+            access.shared = access.shared.or(clusters);
+        }
         for (id, service) in fleet.service_ids() {
             for dependency in &service.dependencies {
-                access.dependents[dependency.provider.index()].push((id, dependency.clusters));
+                access.dependents[dependency.provider.index()].push((id, *dependency));
             }
             for (account, clusters) in accounts(service, &service.runs) {
                 access.carriers.entry((service.namespace.clone(), account)).or_default().push((id, clusters));
@@ -140,9 +147,9 @@ impl Access {
         &self.services[id.index()]
     }
 
-    /// Who declares a dependency on a service, and where.
+    /// Who declares a dependency on a service, by caller.
     #[must_use]
-    pub fn dependents(&self, id: ServiceId) -> &[(ServiceId, Clusters)] {
+    pub fn dependents(&self, id: ServiceId) -> &[(ServiceId, Dependency)] {
         &self.dependents[id.index()]
     }
 
@@ -202,7 +209,7 @@ impl Access {
             Source::Dependents(_) => self
                 .dependents(provider)
                 .iter()
-                .any(|(dependent, clusters)| *dependent == caller && clusters.contains(cluster)),
+                .any(|(dependent, dependency)| *dependent == caller && dependency.clusters.contains(cluster)),
             Source::Service { service: wanted, account, clusters, place: _, explicit: _ } => {
                 *wanted == caller
                     && clusters.contains(cluster)
@@ -330,7 +337,7 @@ impl Access {
             Source::Dependents(_) => self
                 .dependents(provider)
                 .iter()
-                .flat_map(|(dependent, clusters)| of_service(*dependent, clusters, false, None))
+                .flat_map(|(dependent, dependency)| of_service(*dependent, &dependency.clusters, false, None))
                 .collect(),
             Source::Service { service, account, clusters, explicit, place: _ } => {
                 of_service(*service, &clusters.and(&fleet.service(*service).runs), *explicit, account.as_ref())
@@ -514,6 +521,10 @@ impl Access {
         all: &[Admission<'_>],
         found: &mut Diagnostics,
     ) {
+        let own = &fleet.cluster(copy).mesh;
+        if own.trust_domain_aliases.is_empty() && admission.clusters.and(&self.shared).is_empty() {
+            return;
+        }
         let mut class = Clusters::NONE;
         for cluster in admission.clusters.iter() {
             if !class.contains(cluster) {

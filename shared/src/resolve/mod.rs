@@ -173,27 +173,20 @@ impl Effective {
         let access = Access::of(&fleet, found);
         let mut policies = Policies::of(&fleet);
         let mut edges = Vec::new();
-        for (caller, service) in fleet.service_ids() {
-            for dependency in &service.dependencies {
-                let provider = fleet.service(dependency.provider);
-                if provider.is_exposed_to(service) {
-                    for cluster in dependency.clusters.iter() {
-                        let subject = candidates::Subject {
-                            fleet: &fleet,
-                            access: &access,
-                            caller,
-                            cluster,
-                            provider: dependency.provider,
-                        };
-                        edges.push(edge(&subject, dependency.place, &mut policies, found));
-                    }
-                } else {
-                    report_unexposed(&fleet, &access, caller, dependency, found);
+        for (provider, service) in fleet.service_ids() {
+            for (caller, dependency) in access.dependents(provider) {
+                if !service.is_exposed_to(fleet.service(*caller)) {
+                    report_unexposed(&fleet, &access, *caller, dependency, found);
+                    continue;
+                }
+                for cluster in dependency.clusters.iter() {
+                    let subject =
+                        candidates::Subject { fleet: &fleet, access: &access, caller: *caller, cluster, provider };
+                    edges.push(edge(&subject, dependency.place, &mut policies, found));
                 }
             }
         }
         policies.report(&fleet, found);
-        edges.sort_by_key(|edge: &Edge| (edge.provider, edge.caller, edge.cluster));
         let mut served_elsewhere = vec![Clusters::NONE; fleet.services.len()];
         let mut by_cluster = vec![Vec::new(); fleet.clusters.len()];
         for (index, edge) in edges.iter().enumerate() {

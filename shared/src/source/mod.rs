@@ -125,14 +125,12 @@ impl Default for Limits {
     }
 }
 
-/// The documents of all files, in the order of the files, with everything that is wrong with their text.
+/// The documents of one file, with everything that is wrong with their text. Documents in front of a syntax error are
+/// kept, so that their problems are told in the same run.
 #[must_use]
-pub fn read(files: &[File], limits: &Limits) -> (Vec<Node>, Diagnostics) {
+pub fn read(index: u32, file: &File, limits: &Limits) -> (Vec<Node>, Diagnostics) {
     let mut documents = Vec::new();
     let mut found = Diagnostics::default();
-    for (index, file) in files.iter().enumerate() {
-        let index = u32::try_from(index).expect("fewer than 2^32 files fit into memory");
-        yaml::read(index, &file.bytes, limits, &mut documents, &mut found);
-    }
+    yaml::read(index, &file.bytes, limits, &mut documents, &mut found);
     (documents, found)
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::scanner::{Marker, TScalarStyle};
 
-/// Reads one file. Documents in front of a syntax error are kept, so that their problems are reported in the same run.
+/// Reads one file.
 pub(super) fn read(file: u32, bytes: &[u8], limits: &Limits, documents: &mut Vec<Node>, found: &mut Diagnostics) {
     let start = Place { file, line: 1, column: 1 };
     if bytes.len() > limits.file_bytes {

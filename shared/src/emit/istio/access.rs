@@ -3,7 +3,6 @@
 use super::{View, names};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Identity, Service, ServiceId};
-use crate::intent::DocumentId;
 use crate::intent::access::Mode;
 use crate::manifest::istio::{
     AuthorizationPolicy, From, MutualTls, Operation, PeerAuthentication, PodSelector, Rule, Source, To,
@@ -50,8 +49,7 @@ pub(super) fn render(
         })
         .collect();
     let selector = PodSelector { match_labels: names::labels(&service.copy(view.cluster).selector) };
-    let intents: BTreeSet<DocumentId> =
-        intents.into_iter().map(|document| effective.fleet.documents[document as usize].clone()).collect();
+    let intents = view.intents(intents);
     let policy = AuthorizationPolicy { selector: selector.clone(), action: "ALLOW", rules };
     let mut object = Object::new(
         service.namespace.as_str(),

@@ -3,10 +3,11 @@
 
 use super::{View, names};
 use crate::fleet::{Service, ServiceId};
-use crate::intent::DocumentId;
+use crate::manifest::Intents;
 use crate::manifest::istio::{EntryPort, Gateway, Server, ServerPort, ServerTls, ServiceEntry, WorkloadSelector};
 use crate::manifest::{Body, Object};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: &mut Vec<Object>) {
     if !view.effective.served_elsewhere[id.index()].contains(view.cluster) {
@@ -47,7 +48,7 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
 }
 
 /// The service, and everyone elsewhere who can send to it here.
-fn intents(view: View<'_>, id: ServiceId) -> BTreeSet<DocumentId> {
+fn intents(view: View<'_>, id: ServiceId) -> Arc<Intents> {
     let fleet = &view.effective.fleet;
     let mut documents = BTreeSet::from([fleet.service(id).origin.document]);
     documents.extend(&fleet.service(id).located_by);
@@ -59,5 +60,5 @@ fn intents(view: View<'_>, id: ServiceId) -> BTreeSet<DocumentId> {
             documents.insert(fleet.service(edge.caller).origin.document);
         }
     }
-    documents.into_iter().map(|document| fleet.documents[document as usize].clone()).collect()
+    view.intents(documents)
 }

@@ -29,11 +29,12 @@ use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Cluster, ClusterId, ServiceId};
 use crate::intent::cluster::{DataPlane, Discovery};
 use crate::intent::types::Namespace;
-use crate::manifest::Object;
+use crate::manifest::{Intents, Object};
 use crate::resolve::{Edge, Effective};
 use crate::source::Place;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// The oldest and the newest minor version of Istio 1 that objects are written for.
 const VERSIONS: std::ops::RangeInclusive<u32> = 24..=31;
@@ -52,6 +53,14 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn target(&self) -> &'a Cluster {
         self.effective.fleet.cluster(self.cluster)
+    }
+
+    /// The documents behind an object, by their index.
+    fn intents(&self, documents: impl IntoIterator<Item = u32>) -> Arc<Intents> {
+        let documents: BTreeSet<u32> = documents.into_iter().collect();
+        Arc::new(
+            documents.into_iter().map(|document| self.effective.fleet.documents[document as usize].clone()).collect(),
+        )
     }
 
     /// Where the objects of a service live here: beside it, or in the cluster's home of imports.

@@ -3,12 +3,13 @@
 use super::{View, names};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{ClusterId, Exposure, Service, ServiceId};
-use crate::intent::DocumentId;
 use crate::intent::traffic::{CrossCluster, Outlier, RequestMatch, Unit};
 use crate::intent::types::{Address, Count, Duration};
+use crate::manifest::Intents;
 use crate::resolve::units::{PolicyId, Units};
 use crate::resolve::{Edge, Effective, Route, Share};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// One order of tiers, with what makes it work. Tiers are never empty.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +74,7 @@ pub(super) struct Plan<'a> {
     /// Namespaces of the callers.
     pub(super) namespaces: Vec<String>,
     /// The documents behind all of this.
-    pub(super) intents: BTreeSet<DocumentId>,
+    pub(super) intents: Arc<Intents>,
 }
 
 /// A host with a ServiceEntry of its own.
@@ -123,7 +124,7 @@ impl<'a> Plan<'a> {
             hosts: Vec::new(),
             fronts: Vec::new(),
             uniform,
-            intents: intents(view.effective, provider, edges),
+            intents: intents(view, provider, edges),
         };
         if !plan.callers.is_empty() {
             plan.check_callers(view, edges, found);
@@ -296,7 +297,8 @@ impl Lanes<'_> {
                 add(&mut split, lane, percent);
             }
         }
-        let mirror = (!route.mirror.is_empty()).then(|| self.lane(std::slice::from_ref(&route.mirror), &[], route.units));
+        let mirror =
+            (!route.mirror.is_empty()).then(|| self.lane(std::slice::from_ref(&route.mirror), &[], route.units));
         let percent = route
             .units
             .policy(Unit::Mirror)
@@ -395,8 +397,8 @@ pub(super) fn needs_dns(view: View<'_>, lane: &Lane) -> bool {
 
 /// The documents behind everything that is rendered in one cluster for one service: the service, all its callers here
 /// (one caller's routes are written the way they are because of the others), and the policies that hold for them.
-fn intents(effective: &Effective, provider: ServiceId, edges: &[&Edge]) -> BTreeSet<DocumentId> {
-    let fleet = &effective.fleet;
+fn intents(view: View<'_>, provider: ServiceId, edges: &[&Edge]) -> Arc<Intents> {
+    let fleet = &view.effective.fleet;
     let mut documents: BTreeSet<u32> = BTreeSet::new();
     for service in std::iter::once(provider).chain(edges.iter().map(|edge| edge.caller)) {
         let service = fleet.service(service);
@@ -407,10 +409,6 @@ fn intents(effective: &Effective, provider: ServiceId, edges: &[&Edge]) -> BTree
         documents.extend(route.units.policies().map(|policy| policy.of(fleet).origin.document));
         documents.extend(route.removed.iter().filter_map(|removed| removed.origin).map(|origin| origin.document));
     }
-    let clusters = |document: &u32| fleet.documents[*document as usize].kind != crate::intent::Kind::Cluster;
-    documents
-        .iter()
-        .filter(|document| clusters(document))
-        .map(|document| fleet.documents[*document as usize].clone())
-        .collect()
+    documents.retain(|document| fleet.documents[*document as usize].kind != crate::intent::Kind::Cluster);
+    view.intents(documents)
 }

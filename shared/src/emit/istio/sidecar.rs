@@ -48,6 +48,6 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
         egress: vec![SidecarEgress { hosts: hosts.into_iter().collect() }],
         outbound_traffic_policy,
     };
-    let intents = documents.into_iter().map(|document| fleet.documents[document as usize].clone()).collect();
+    let intents = view.intents(documents);
     objects.push(Object::new(service.namespace.as_str(), names::of_service(service), intents, Body::Sidecar(sidecar)));
 }
