@@ -59,12 +59,20 @@ impl World {
             found.extend(problems);
             reader.file(file, &nodes, &mut found);
         }
-        let documents = reader.documents;
-        let skipped = documents.skipped;
-        let fleet = Fleet::build(&documents, &mut found);
+        let documents = reader.end(&found);
+        let (skipped, complete) = (documents.skipped, documents.lost.is_empty());
+        let mut unfit = Diagnostics::default();
+        let fleet = Fleet::build(&documents, &mut unfit);
         drop(documents);
-        let effective = Effective::resolve(fleet, &mut found);
-        check::check(&effective, &mut found);
+        // What an incomplete fleet would do says nothing about the right one.
+        let complete = complete && !unfit.has_errors();
+        found.extend(unfit);
+        let mut effect = Diagnostics::default();
+        let effective = Effective::resolve(fleet, &mut effect);
+        check::check(&effective, &mut effect);
+        if complete {
+            found.extend(effect);
+        }
         Self { files, effective, found, skipped }
     }
 

@@ -13,7 +13,7 @@ use crate::intent::decode::At;
 use crate::intent::service::{self, MeshServiceSpec, ServiceLocationsSpec};
 use crate::intent::traffic::{CallerSelector, Failover, ServiceRef, TrafficPolicySpec};
 use crate::intent::types::{Labels, Namespace, ServiceAccount, ServiceName};
-use crate::intent::{Document, DocumentId, Documents};
+use crate::intent::{Document, DocumentId, Documents, Kind, Lost};
 use crate::source::Place;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub(super) fn fleet(documents: &Documents, found: &mut Diagnostics) -> Fleet {
     let mut clusters: Vec<Cluster> =
         documents.clusters.iter().map(|document| cluster(document, &mut ids, found)).collect();
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
-    if clusters.is_empty() {
+    if clusters.is_empty() && !documents.lost.any(Kind::Cluster) {
         found.push(
             Diagnostic::new(&codes::NO_CLUSTERS, None, "no Cluster document was read")
                 .help("name the folder of the inventory with -f"),
@@ -37,7 +37,8 @@ pub(super) fn fleet(documents: &Documents, found: &mut Diagnostics) -> Fleet {
         clusters.truncate(MAX_CLUSTERS);
     }
     let mut build = Build {
-        selector: Selector::new(&clusters),
+        selector: Selector::new(&clusters, &documents.lost),
+        lost: &documents.lost,
         services: documents.services.iter().map(|document| (key(document), document.place)).collect(),
         index: BTreeMap::new(),
         found,
@@ -157,6 +158,7 @@ impl Default for Clusters {
 
 struct Build<'a> {
     selector: Selector<'a>,
+    lost: &'a Lost,
     /// All services by namespace and name, and where they are declared.
     services: BTreeMap<(String, String), Place>,
     index: BTreeMap<(String, String), ServiceId>,
@@ -171,7 +173,7 @@ impl Build<'_> {
     /// The service of a name, or a finding that says which one was meant.
     fn lookup(&mut self, namespace: &str, name: &str, place: Place) -> Option<ServiceId> {
         let id = self.index.get(&(namespace.to_owned(), name.to_owned())).copied();
-        if id.is_none() {
+        if id.is_none() && !self.lost.service(namespace, name) {
             let elsewhere: Vec<&str> = self
                 .index
                 .keys()
@@ -206,6 +208,9 @@ impl Build<'_> {
             let origin = add(ids, &document.id, document.place);
             for entry in &document.spec.services {
                 let key = (entry.namespace.to_string(), entry.name.to_string());
+                if !self.index.contains_key(&key) && self.lost.service(&key.0, &key.1) {
+                    continue;
+                }
                 if !self.index.contains_key(&key) {
                     let message = format!("{}/{} was observed and has no MeshService", key.0, key.1);
                     self.report(
@@ -318,7 +323,7 @@ impl Build<'_> {
     /// Where a service runs: as declared, else as observed.
     fn runs(&mut self, document: &Document<MeshServiceSpec>, seen: Option<&Observed>) -> Clusters {
         let Some(declared) = &document.spec.clusters else {
-            if seen.is_none() {
+            if seen.is_none() && !self.lost.any(Kind::ServiceLocations) {
                 self.report(
                     Diagnostic::new(
                         &codes::NO_LOCATION,

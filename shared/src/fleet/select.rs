@@ -3,6 +3,7 @@
 use super::clusters::{Cluster, ClusterId, Clusters};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes, did_you_mean};
 use crate::intent::cluster_set::{ClusterSet, Item, LabelValue, Select};
+use crate::intent::{Kind, Lost};
 use crate::source::Place;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 /// Finds clusters by name and label.
 pub(super) struct Selector<'a> {
     clusters: &'a [Cluster],
+    lost: &'a Lost,
     by_name: BTreeMap<&'a str, ClusterId>,
     by_label: BTreeMap<(&'a str, &'a str), Clusters>,
     all: Clusters,
@@ -96,7 +98,7 @@ pub(super) fn ids(clusters: &[Cluster]) -> impl Iterator<Item = (ClusterId, &Clu
 }
 
 impl<'a> Selector<'a> {
-    pub(super) fn new(clusters: &'a [Cluster]) -> Self {
+    pub(super) fn new(clusters: &'a [Cluster], lost: &'a Lost) -> Self {
         let mut by_name = BTreeMap::new();
         let mut by_label: BTreeMap<(&str, &str), Clusters> = BTreeMap::new();
         for (id, cluster) in ids(clusters) {
@@ -111,7 +113,7 @@ impl<'a> Selector<'a> {
                 by_label.entry(pair).or_insert(Clusters::NONE).insert(id);
             }
         }
-        Self { clusters, by_name, by_label, all: Clusters::first(clusters.len()) }
+        Self { clusters, lost, by_name, by_label, all: Clusters::first(clusters.len()) }
     }
 
     /// Every cluster.
@@ -122,7 +124,8 @@ impl<'a> Selector<'a> {
     /// The cluster of a name.
     pub(super) fn named(&self, name: &str, place: Place, found: &mut Diagnostics) -> Option<ClusterId> {
         let id = self.by_name.get(name).copied();
-        if id.is_none() {
+        // Without any cluster, that alone is told.
+        if id.is_none() && !self.clusters.is_empty() && !self.lost.cluster(name) {
             let help = did_you_mean(name, self.by_name.keys().copied())
                 .unwrap_or_else(|| format!("the clusters are {}", self.names()));
             found.push(
@@ -168,7 +171,7 @@ impl<'a> Selector<'a> {
             }
             Select::Labels(labels) => {
                 let base = self.labelled(labels);
-                if base.is_empty() {
+                if base.is_empty() && !self.clusters.is_empty() && !self.lost.any(Kind::Cluster) {
                     self.report_empty(labels, item.place, found);
                 }
                 let same = |key: &str| labels.get(key) == Some(&LabelValue::SameAsCaller);

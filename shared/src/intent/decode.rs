@@ -19,6 +19,7 @@ pub trait Decode: Sized {
 /// Reports a value of the wrong type.
 pub(crate) fn wrong_type<T>(node: &Node, expected: &str, found: &mut Diagnostics) -> Option<T> {
     let (message, help) = match &node.value {
+        Value::Refused => return None,
         Value::Ambiguous(_, what) => (
             format!("expected {expected}, found a plain word that is {what}"),
             "put it in double quotes, or write it in a way all readers agree on".to_owned(),
@@ -233,6 +234,7 @@ impl Decode for bool {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         match &node.value {
             Value::Bool(value) => Some(*value),
+            Value::Refused => None,
             _ => {
                 let message = format!("expected true or false, found {}", node.kind());
                 found.push(

@@ -21,10 +21,10 @@ struct Name {
 }
 
 impl Lost {
-    /// What the text of the files lost: documents in files that could not be read, or read to their end.
-    pub(super) fn of_text(found: &Diagnostics) -> Self {
+    /// Adds what stood in files that could not be read, or not to their end.
+    pub(super) fn add_unread(&mut self, found: &Diagnostics) {
         let ends = [&codes::SYNTAX, &codes::NOT_UTF8, &codes::TOO_LARGE, &codes::TOO_DEEP, &codes::UNREADABLE];
-        Self { named: Vec::new(), nameless: found.iter().any(|diagnostic| ends.contains(&&diagnostic.code)) }
+        self.nameless |= found.iter().any(|diagnostic| ends.iter().any(|code| diagnostic.code == *code));
     }
 
     pub(super) fn add(&mut self, kind: Option<Kind>, node: &Node) {

@@ -5,11 +5,14 @@ pub mod access;
 pub mod cluster;
 pub mod cluster_set;
 pub mod decode;
+mod lost;
 mod regex;
 pub mod schema;
 pub mod service;
 pub mod traffic;
 pub mod types;
+
+pub use lost::Lost;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, codes, did_you_mean};
 use crate::source::{File, Node, Place, Value, short};
@@ -135,13 +138,14 @@ pub struct Documents {
     pub guardrails: Vec<Document<access::GuardrailSpec>>,
     /// Documents of other API groups that were skipped.
     pub skipped: usize,
+    /// Documents that were refused.
+    pub lost: Lost,
 }
 
 /// Collects the documents of all files, one file after the other.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// The documents so far.
-    pub documents: Documents,
+    documents: Documents,
     seen: BTreeMap<DocumentId, Place>,
 }
 
@@ -150,25 +154,37 @@ impl Reader {
     /// problems are told.
     pub fn file(&mut self, file: &File, nodes: &[Node], found: &mut Diagnostics) {
         for node in nodes {
-            if let Some(kind) = kind(file, node, &mut self.documents.skipped, found) {
+            if let Some(kind) = kind(file, node, &mut self.documents, found) {
                 read_one(kind, node, &mut self.documents, &mut self.seen, found);
             }
         }
     }
+
+    /// All documents. `found` says which files could not be read to their end.
+    #[must_use]
+    pub fn end(mut self, found: &Diagnostics) -> Documents {
+        self.documents.lost.add_unread(found);
+        self.documents
+    }
 }
 
 /// The kind of a document of ours; `None` for documents that are skipped and for those that are refused.
-fn kind(file: &File, node: &Node, skipped: &mut usize, found: &mut Diagnostics) -> Option<Kind> {
+fn kind(file: &File, node: &Node, documents: &mut Documents, found: &mut Diagnostics) -> Option<Kind> {
     let api_version = node.get("apiVersion").and_then(Node::as_str);
     let kind = node.get("kind").and_then(Node::as_str);
     match (&node.value, api_version) {
         // `---` twice, or only comments.
         (Value::Null, _) => return None,
+        (Value::Refused, _) => {
+            documents.lost.add(None, node);
+            return None;
+        }
         (_, Some(API_VERSION)) => {}
         (_, Some(version)) if version == GROUP || version.starts_with("meshintent.dev/") => {
             let place = node.get("apiVersion").map_or(node.place, |node| node.place);
             let message = format!("the version \"{}\" is unknown", short(version));
             found.push(Diagnostic::new(&codes::UNKNOWN_KIND, place, message).help(format!("write {API_VERSION}")));
+            documents.lost.add(None, node);
             return None;
         }
         (_, None) if kind.is_some_and(|kind| Kind::ALL.iter().any(|known| known.as_str() == kind)) => {
@@ -177,6 +193,7 @@ fn kind(file: &File, node: &Node, skipped: &mut usize, found: &mut Diagnostics) 
                 Diagnostic::new(&codes::UNKNOWN_KIND, node.place, message)
                     .help(format!("add apiVersion: {API_VERSION}")),
             );
+            documents.lost.add(None, node);
             return None;
         }
         _ if file.explicit => {
@@ -185,16 +202,18 @@ fn kind(file: &File, node: &Node, skipped: &mut usize, found: &mut Diagnostics) 
                 .push(Diagnostic::new(&codes::FOREIGN_DOCUMENT, node.place, message).help(
                     "remove it, or name the folder instead of the file: in folders, other documents are skipped",
                 ));
+            documents.lost.add(None, node);
             return None;
         }
         _ => {
-            *skipped += 1;
+            documents.skipped += 1;
             return None;
         }
     }
     let place = node.get("kind").map_or(node.place, |node| node.place);
     let Some(kind) = kind else {
         found.push(Diagnostic::new(&codes::UNKNOWN_KIND, place, "a document without `kind`").help(kinds()));
+        documents.lost.add(None, node);
         return None;
     };
     let known = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
@@ -203,6 +222,7 @@ fn kind(file: &File, node: &Node, skipped: &mut usize, found: &mut Diagnostics) 
         found.push(
             Diagnostic::new(&codes::UNKNOWN_KIND, place, format!("the kind \"{}\" is unknown", short(kind))).help(help),
         );
+        documents.lost.add(None, node);
     }
     known
 }
@@ -220,14 +240,24 @@ fn read_one(
     seen: &mut BTreeMap<DocumentId, Place>,
     found: &mut Diagnostics,
 ) {
-    match kind {
-        Kind::Cluster => documents.clusters.extend(document(kind, node, seen, found)),
-        Kind::MeshService => documents.services.extend(document(kind, node, seen, found)),
-        Kind::ServiceLocations => documents.locations.extend(document(kind, node, seen, found)),
-        Kind::TrafficPolicy => documents.traffic.extend(document(kind, node, seen, found)),
-        Kind::AccessPolicy => documents.access.extend(document(kind, node, seen, found)),
-        Kind::Guardrail => documents.guardrails.extend(document(kind, node, seen, found)),
+    let kept = match kind {
+        Kind::Cluster => keep(&mut documents.clusters, document(kind, node, seen, found)),
+        Kind::MeshService => keep(&mut documents.services, document(kind, node, seen, found)),
+        Kind::ServiceLocations => keep(&mut documents.locations, document(kind, node, seen, found)),
+        Kind::TrafficPolicy => keep(&mut documents.traffic, document(kind, node, seen, found)),
+        Kind::AccessPolicy => keep(&mut documents.access, document(kind, node, seen, found)),
+        Kind::Guardrail => keep(&mut documents.guardrails, document(kind, node, seen, found)),
+    };
+    if !kept {
+        documents.lost.add(Some(kind), node);
     }
+}
+
+/// Keeps a document that is right, and says whether it was.
+fn keep<S>(documents: &mut Vec<Document<S>>, document: Option<Document<S>>) -> bool {
+    let before = documents.len();
+    documents.extend(document);
+    documents.len() > before
 }
 
 /// What the kinds differ in before any other document is known.

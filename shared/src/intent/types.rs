@@ -365,6 +365,7 @@ fn number(node: &Node, bounds: std::ops::RangeInclusive<i64>, found: &mut Diagno
             "write the number in decimal digits, without leading zeros, signs or underscores",
             found,
         ),
+        Value::Refused => None,
         _ => {
             let message = format!("expected a whole number, found {}", node.kind());
             found.push(

@@ -71,7 +71,7 @@ pub fn to_yaml(object: &Object) -> String {
 /// Any value that JSON can hold as one YAML document, in the same style.
 #[must_use]
 pub fn value_to_yaml(value: &impl Serialize) -> String {
-    super::yaml::to_string(object).expect("objects hold only strings, numbers, lists and maps")
+    super::yaml::to_string(value).expect("JSON values hold only strings, numbers, lists and maps")
 }
 
 /// The objects as one stream of YAML documents.

@@ -2,7 +2,7 @@
 //! letter or `/` and holds nothing that has a meaning anywhere in YAML 1.1 or 1.2; every other string is quoted.
 //!
 //! The project's libraries for YAML either misquote for Go's reader or cost several times what everything else does
-//! (docs/performance.md); what is written here is only ever maps, lists, strings, whole numbers and booleans.
+//! (docs/performance.md); what is written here is only ever what JSON can hold.
 
 use serde::ser::{
     self, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, Serializer,
@@ -108,11 +108,15 @@ impl<'a> Serializer for Value<'a> {
     fn serialize_u64(self, value: u64) -> Result<(), Unsupported> {
         self.literal(value)
     }
-    fn serialize_f32(self, _: f32) -> Result<(), Unsupported> {
-        unsupported("fractions")
+    fn serialize_f32(self, value: f32) -> Result<(), Unsupported> {
+        self.serialize_f64(f64::from(value))
     }
-    fn serialize_f64(self, _: f64) -> Result<(), Unsupported> {
-        unsupported("fractions")
+    /// Rust's form with a point (`1.0`, `1e300` as `1.0e300`) is a number in YAML 1.1 and 1.2.
+    fn serialize_f64(self, value: f64) -> Result<(), Unsupported> {
+        if !value.is_finite() {
+            return unsupported("infinite numbers");
+        }
+        self.literal(format_args!("{value:?}"))
     }
     fn serialize_char(self, value: char) -> Result<(), Unsupported> {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
@@ -129,16 +133,16 @@ impl<'a> Serializer for Value<'a> {
         unsupported("bytes")
     }
     fn serialize_none(self) -> Result<(), Unsupported> {
-        unsupported("absent values")
+        self.literal("null")
     }
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Unsupported> {
         value.serialize(self)
     }
     fn serialize_unit(self) -> Result<(), Unsupported> {
-        unsupported("absent values")
+        self.literal("null")
     }
     fn serialize_unit_struct(self, _: &'static str) -> Result<(), Unsupported> {
-        unsupported("absent values")
+        self.literal("null")
     }
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), Unsupported> {
         self.serialize_str(variant)
@@ -211,10 +215,14 @@ impl SerializeSeq for List<'_> {
     type Error = Unsupported;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unsupported> {
-        if std::mem::take(&mut self.empty) && self.position == Position::Key {
+        let first = std::mem::take(&mut self.empty);
+        if first && self.position == Position::Key {
             self.out.push('\n');
         }
-        start_line(self.out, self.indent);
+        // The first item of a list inside a list stands behind the outer dash.
+        if !first || self.position != Position::Dash {
+            start_line(self.out, self.indent);
+        }
         self.out.push_str("- ");
         value.serialize(Value { out: self.out, indent: self.indent, position: Position::Dash })
     }

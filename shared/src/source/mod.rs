@@ -59,6 +59,8 @@ pub enum Value {
     Seq(Vec<Node>),
     /// A map in the order it was written; keys are unique.
     Map(Vec<Entry>),
+    /// Something that was refused where it stands; nobody has to say so again.
+    Refused,
 }
 
 /// One entry of a map.
@@ -95,7 +97,7 @@ impl Node {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.value {
-            Value::Null => "nothing",
+            Value::Null | Value::Refused => "nothing",
             Value::Bool(_) => "a boolean",
             Value::Int(_) | Value::Float(_) => "a number",
             Value::Str(_) => "a string",

@@ -4,8 +4,8 @@
 use super::{Entry, Limits, Node, Place, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use std::collections::BTreeMap;
-use yaml_rust2::parser::{Event, Parser};
-use yaml_rust2::scanner::{Marker, TScalarStyle};
+use yaml_rust2::parser::{Event, Parser, Tag};
+use yaml_rust2::scanner::{Marker, ScanError, TScalarStyle};
 
 /// Reads one file.
 pub(super) fn read(file: u32, bytes: &[u8], limits: &Limits, documents: &mut Vec<Node>, found: &mut Diagnostics) {
@@ -64,6 +64,9 @@ enum Open {
         entries: Vec<Entry>,
         keys: BTreeMap<Box<str>, Place>,
         key: Option<(Box<str>, Place)>,
+        /// The value of the current key is not kept.
+        skip: bool,
+        /// One of the keys could not be read.
         refused: bool,
     },
 }
@@ -84,12 +87,7 @@ impl Reader<'_> {
         loop {
             let (event, mark) = match parser.next_token() {
                 Ok(token) => token,
-                Err(error) => {
-                    let place = self.place(*error.marker());
-                    let message = format!("not valid YAML: {}", error.info());
-                    self.found.push(Diagnostic::new(&codes::SYNTAX, place, message));
-                    return;
-                }
+                Err(error) => return self.not_yaml(text, &error),
             };
             let place = self.place(mark);
             match event {
@@ -106,12 +104,12 @@ impl Reader<'_> {
                         Diagnostic::new(&codes::ANCHOR, place, "an alias (`*name`)")
                             .help("write the value out where it is used"),
                     );
-                    self.add(place, Value::Null);
+                    self.add(place, Value::Refused);
                 }
                 Event::Scalar(text, style, anchor, tag) => {
                     self.refuse_anchor(place, anchor);
                     if let Some(tag) = tag {
-                        self.refuse_tag(place, &format!("{}{}", tag.handle, tag.suffix));
+                        self.refuse_tag(place, &tag);
                     }
                     let value = scalar(text, style);
                     self.add(place, value);
@@ -119,20 +117,21 @@ impl Reader<'_> {
                 Event::SequenceStart(anchor, tag) => {
                     self.refuse_anchor(place, anchor);
                     if let Some(tag) = tag {
-                        self.refuse_tag(place, &format!("{}{}", tag.handle, tag.suffix));
+                        self.refuse_tag(place, &tag);
                     }
                     self.open.push(Open::Seq(place, Vec::new()));
                 }
                 Event::MappingStart(anchor, tag) => {
                     self.refuse_anchor(place, anchor);
                     if let Some(tag) = tag {
-                        self.refuse_tag(place, &format!("{}{}", tag.handle, tag.suffix));
+                        self.refuse_tag(place, &tag);
                     }
                     self.open.push(Open::Map {
                         place,
                         entries: Vec::new(),
                         keys: BTreeMap::new(),
                         key: None,
+                        skip: false,
                         refused: false,
                     });
                 }
@@ -142,10 +141,11 @@ impl Reader<'_> {
                     }
                 }
                 Event::MappingEnd => {
-                    if let Some(Open::Map { place, entries, .. }) = self.open.pop() {
+                    if let Some(Open::Map { place, entries, refused, .. }) = self.open.pop() {
                         // The reader marks a block map at its first `:`; people look for its first key.
                         let place = entries.first().map_or(place, |entry| entry.place.min(place));
-                        self.add(place, Value::Map(entries));
+                        // What stands behind a key that nobody can read could be anything.
+                        self.add(place, if refused { Value::Refused } else { Value::Map(entries) });
                     }
                 }
             }
@@ -158,6 +158,35 @@ impl Reader<'_> {
                 return self.too_large(place, "values", self.limits.values);
             }
         }
+    }
+
+    /// The reader tells where it stopped; what was begun and not ended often says more.
+    fn not_yaml(&mut self, text: &str, error: &ScanError) {
+        let place = self.place(*error.marker());
+        let info = error.info();
+        let help = if info.contains("tab") {
+            "indent with spaces"
+        } else if info.contains("mapping values") || info.contains("':'") {
+            "write a space after the `:` of a key, and put text that holds `: ` in double quotes"
+        } else if info.contains("quoted scalar") {
+            "end the text with the quote it began with, and write `\\\\` for a backslash in double quotes"
+        } else if info.contains("flow") {
+            "end every `[` with `]` and every `{` with `}`, with commas between the items"
+        } else {
+            "let the keys of one map begin in the same column, and put text with special characters in double quotes"
+        };
+        let mut diagnostic = Diagnostic::new(&codes::SYNTAX, place, format!("not valid YAML: {info}")).help(help);
+        let begun = self.open.iter().rev().map(|open| match open {
+            Open::Seq(place, _) | Open::Map { place, .. } => *place,
+        });
+        let is_bracket = |place: &Place| {
+            let line = text.lines().nth(place.line as usize - 1);
+            matches!(line.and_then(|line| line.chars().nth(place.column as usize - 1)), Some('[' | '{'))
+        };
+        if let Some(begun) = begun.take_while(is_bracket).last() {
+            diagnostic = diagnostic.also(begun, "begun here");
+        }
+        self.found.push(diagnostic);
     }
 
     fn too_large(&mut self, place: Place, what: &str, limit: usize) {
@@ -179,8 +208,9 @@ impl Reader<'_> {
         }
     }
 
-    fn refuse_tag(&mut self, place: Place, tag: &str) {
-        let message = format!("the tag `{}`", tag.chars().take(40).collect::<String>());
+    fn refuse_tag(&mut self, place: Place, tag: &Tag) {
+        let handle = if tag.handle == "tag:yaml.org,2002:" { "!!" } else { &tag.handle };
+        let message = format!("the tag `{}`", short(&format!("{handle}{}", tag.suffix)));
         self.found.push(
             Diagnostic::new(&codes::TAG, place, message).help("remove the tag; quote the value if it is a string"),
         );
@@ -192,9 +222,9 @@ impl Reader<'_> {
         match self.open.last_mut() {
             None => self.documents.push(Node { place, value }),
             Some(Open::Seq(_, items)) => items.push(Node { place, value }),
-            Some(Open::Map { entries, keys, key, refused, .. }) => match key.take() {
+            Some(Open::Map { entries, keys, key, skip, refused, .. }) => match key.take() {
                 Some((key, key_place)) => {
-                    if !std::mem::take(refused) {
+                    if !std::mem::take(skip) {
                         entries.push(Entry { key, place: key_place, node: Node { place, value } });
                     }
                 }
@@ -204,6 +234,7 @@ impl Reader<'_> {
                             Diagnostic::new(&codes::ANCHOR, place, "a merge key (`<<`)")
                                 .help("write the entries out where they are used"),
                         );
+                        *skip = true;
                         *refused = true;
                         *key = Some((text, place));
                     }
@@ -215,15 +246,16 @@ impl Reader<'_> {
                                     .also(first, "first here")
                                     .help("keep one of them"),
                             );
-                            *refused = true;
+                            *skip = true;
                         }
                         *key = Some((text, place));
                     }
-                    Err(what) => {
-                        self.found.push(
-                            Diagnostic::new(&codes::KEY_NOT_STRING, place, format!("a key that is {what}"))
-                                .help("put the key in double quotes"),
-                        );
+                    Err(problem) => {
+                        if let Some((what, help)) = problem {
+                            let message = format!("a key that is {what}");
+                            self.found.push(Diagnostic::new(&codes::KEY_NOT_STRING, place, message).help(help));
+                        }
+                        *skip = true;
                         *refused = true;
                         *key = Some(("".into(), place));
                     }
@@ -242,15 +274,19 @@ pub(crate) fn short(text: &str) -> String {
     cut
 }
 
-/// A key must be a string for every reader.
-fn key_text(value: Value) -> Result<Box<str>, &'static str> {
+/// A key must be a string for every reader; otherwise what it is and what to write, unless that was told already.
+fn key_text(value: Value) -> Result<Box<str>, Option<(&'static str, &'static str)>> {
+    const QUOTE: &str = "put the key in double quotes";
     match value {
         Value::Str(text) => Ok(text),
-        Value::Null => Err("empty"),
-        Value::Bool(_) => Err("a boolean"),
-        Value::Int(_) | Value::Float(_) => Err("a number"),
-        Value::Ambiguous(_, what) => Err(what),
-        Value::Seq(_) | Value::Map(_) => Err("a list or map"),
+        Value::Null => Err(Some(("empty", "write the key in front of the `:`"))),
+        Value::Bool(_) => Err(Some(("a boolean", QUOTE))),
+        Value::Int(_) | Value::Float(_) => Err(Some(("a number", QUOTE))),
+        Value::Ambiguous(_, what) => Err(Some((what, QUOTE))),
+        Value::Seq(_) | Value::Map(_) => {
+            Err(Some(("a list or map", "write a plain key; a template such as `{{ … }}` has to be rendered first")))
+        }
+        Value::Refused => Err(None),
     }
 }
 
