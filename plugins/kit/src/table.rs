@@ -5,15 +5,15 @@ use comfy_table::{Cell, ContentArrangement, Table, presets};
 /// A table of text.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    headers: Vec<&'static str>,
+    headers: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Rows {
     /// A table without rows yet.
     #[must_use]
-    pub fn new(headers: &[&'static str]) -> Self {
-        Self { headers: headers.to_vec(), rows: Vec::new() }
+    pub fn new<S: AsRef<str>>(headers: &[S]) -> Self {
+        Self { headers: headers.iter().map(|header| header.as_ref().to_owned()).collect(), rows: Vec::new() }
     }
 
     /// Adds a row; an empty cell becomes `<none>`, as in kubectl.

@@ -1,0 +1,142 @@
+//! What one copy of a service answers to one caller, with the rules that say so.
+
+use mesh::World;
+use mesh::explain::{Caller, Service, file_of};
+use mesh::fleet::{ClusterId, ServiceId};
+use mesh::intent::access::Mode;
+use serde::Serialize;
+
+/// What one copy answers to all callers: one element of `who-can -o json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Copy {
+    /// The called service.
+    pub(crate) service: Service,
+    /// The cluster of the called copy.
+    pub(crate) cluster: String,
+    /// What happens to calls that no rule allows.
+    pub(crate) mode: Answer,
+    /// Every copy of every service of the fleet, as a caller.
+    pub(crate) callers: Vec<Verdict>,
+}
+
+/// What happens to calls that no rule allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Answer {
+    /// They are refused.
+    Enforce,
+    /// They are logged and go on.
+    Audit,
+    /// No policy holds: everyone may call.
+    Open,
+}
+
+/// The answer to one caller.
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict {
+    /// Who calls.
+    pub(crate) caller: Identified,
+    /// Whether at least one of its requests passes.
+    pub(crate) allowed: bool,
+    /// The rules that admit it; none where everyone may call, and where nobody allows it.
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// A caller and the account under which it runs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Identified {
+    /// Its cluster, namespace and name.
+    #[serde(flatten)]
+    pub(crate) caller: Caller,
+    /// Its service account in that cluster.
+    #[serde(rename = "serviceAccount")]
+    pub(crate) account: String,
+}
+
+/// A rule that admits a caller; a list that is empty is no condition.
+#[derive(Debug, Serialize)]
+pub(crate) struct Rule {
+    /// The service's ports.
+    pub(crate) ports: Vec<u16>,
+    /// Methods.
+    pub(crate) methods: Vec<String>,
+    /// Paths.
+    pub(crate) paths: Vec<String>,
+    /// The document that says so.
+    pub(crate) document: String,
+    /// Its file, relative to the path that was named.
+    pub(crate) file: String,
+    /// The line of the rule.
+    pub(crate) line: u32,
+}
+
+impl Rule {
+    /// Whether it admits every request.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        self.ports.is_empty() && self.methods.is_empty() && self.paths.is_empty()
+    }
+}
+
+/// What happens to calls of a service that no rule allows.
+pub(crate) fn answer(world: &World, service: ServiceId) -> Answer {
+    match world.effective.access.service(service).mode {
+        Some(Mode::Enforce) => Answer::Enforce,
+        Some(Mode::Audit) => Answer::Audit,
+        None => Answer::Open,
+    }
+}
+
+/// What one copy answers to all callers.
+pub(crate) fn copy(world: &World, service: ServiceId, cluster: ClusterId) -> Copy {
+    let fleet = &world.effective.fleet;
+    let callers = fleet
+        .service_ids()
+        .flat_map(|(caller, calling)| calling.runs.iter().map(move |from| (caller, from)).collect::<Vec<_>>())
+        .map(|(caller, from)| verdict(world, service, cluster, caller, from))
+        .collect();
+    let called = fleet.service(service);
+    Copy {
+        service: Service { namespace: called.namespace.to_string(), name: called.name.to_string() },
+        cluster: fleet.cluster(cluster).name.to_string(),
+        mode: answer(world, service),
+        callers,
+    }
+}
+
+/// What one copy answers to one caller.
+pub(crate) fn verdict(
+    world: &World,
+    service: ServiceId,
+    cluster: ClusterId,
+    caller: ServiceId,
+    from: ClusterId,
+) -> Verdict {
+    let fleet = &world.effective.fleet;
+    let rules: Vec<Rule> = world
+        .effective
+        .access
+        .admitted_by(fleet, service, cluster, caller, from)
+        .into_iter()
+        .map(|(origin, conditions)| Rule {
+            ports: conditions.ports.into_iter().flatten().collect(),
+            methods: conditions.methods.iter().map(ToString::to_string).collect(),
+            paths: conditions.paths.into_iter().map(|path| path.0).collect(),
+            document: fleet.document(origin).to_string(),
+            file: file_of(&world.files, origin),
+            line: origin.place.line,
+        })
+        .collect();
+    let calling = fleet.service(caller);
+    Verdict {
+        caller: Identified {
+            caller: Caller {
+                cluster: fleet.cluster(from).name.to_string(),
+                namespace: calling.namespace.to_string(),
+                service: calling.name.to_string(),
+            },
+            account: calling.copy(from).account.to_string(),
+        },
+        allowed: answer(world, service) != Answer::Enforce || !rules.is_empty(),
+        rules,
+    }
+}
