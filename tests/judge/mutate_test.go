@@ -294,8 +294,8 @@ var mutationsOfKinds = []mutation{
 	}},
 	{"no route for matched requests", "routing", func(f *fleet) {
 		f.each("VirtualService", func(o object) bool {
-			matched := strings.Contains(fmt.Sprint(o.get("spec", "http")), "x-try")
-			return matched && o.list(func(l []any) []any { return l[1:] }, "spec", "http")
+			matched := func(route any) bool { return strings.Contains(fmt.Sprint(route), "x-try") }
+			return matched(o.get("spec", "http")) && o.list(func(l []any) []any { return slices.DeleteFunc(l, matched) }, "spec", "http")
 		})
 	}},
 	{"another header value", "routing", func(f *fleet) { f.text("VirtualService", `{"exact":"b"}`, `{"exact":"c"}`) }},
