@@ -112,6 +112,12 @@ impl Diagnostics {
         self.list.iter().any(Diagnostic::is_error)
     }
 
+    /// How many findings stop a rendering.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        self.list.iter().filter(|diagnostic| diagnostic.is_error()).count()
+    }
+
     /// Whether nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -393,18 +393,17 @@ fn document<S: Spec>(
     seen: &mut BTreeMap<DocumentId, Place>,
     found: &mut Diagnostics,
 ) -> Option<Document<S>> {
+    let before = found.errors();
     let fields = decode::Fields::of(node, &["apiVersion", "kind", "metadata", "spec"], found)?;
     let metadata: Option<Metadata> = fields.required("metadata", found);
     let spec: Option<S> = fields.required("spec", found);
     let metadata = metadata?;
     let default = spec.as_ref().and_then(Spec::default_place);
     let namespace = metadata.namespace.map(|namespace| (namespace.place, namespace.value));
-    let mut right = true;
     match (&namespace, S::NAMESPACED, default) {
         (Some((place, _)), false, _) => {
             let message = format!("a {} belongs to no namespace", kind.as_str());
             found.push(Diagnostic::new(&codes::NAMESPACE, *place, message).help("remove the field"));
-            right = false;
         }
         (Some((place, _)), true, Some(default)) => {
             let message = "a default holds for the whole fleet and belongs to no namespace";
@@ -413,14 +412,12 @@ fn document<S: Spec>(
                     .also(default, "it is a default here")
                     .help("remove the namespace, or the default"),
             );
-            right = false;
         }
         (None, true, None) if spec.is_some() => {
             found.push(
                 Diagnostic::new(&codes::MISSING_FIELD, metadata.place, "the field \"namespace\" is missing")
                     .help("add `namespace:` here"),
             );
-            right = false;
         }
         _ => {}
     }
@@ -438,5 +435,6 @@ fn document<S: Spec>(
     seen.insert(id.clone(), place);
     let spec = spec?;
     spec.check(place, found);
-    right.then(|| Document { id, place, labels: metadata.labels.unwrap_or_default(), spec })
+    // What follows from a document that is not right would hide what is wrong with it.
+    (found.errors() == before).then(|| Document { id, place, labels: metadata.labels.unwrap_or_default(), spec })
 }
