@@ -93,29 +93,32 @@ impl Diagnostic {
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    errors: usize,
 }
 
 impl Diagnostics {
     /// Adds a finding.
     pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.errors += usize::from(diagnostic.is_error());
         self.list.push(diagnostic);
     }
 
     /// Adds all findings of another run.
     pub fn extend(&mut self, other: Self) {
+        self.errors += other.errors;
         self.list.extend(other.list);
-    }
-
-    /// Whether anything here stops a rendering.
-    #[must_use]
-    pub fn has_errors(&self) -> bool {
-        self.list.iter().any(Diagnostic::is_error)
     }
 
     /// How many findings stop a rendering.
     #[must_use]
     pub fn errors(&self) -> usize {
-        self.list.iter().filter(|diagnostic| diagnostic.is_error()).count()
+        self.errors
+    }
+
+    /// Whether anything here stops a rendering.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
     }
 
     /// Whether nothing was found.

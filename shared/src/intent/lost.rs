@@ -24,7 +24,7 @@ impl Lost {
     /// Adds what stood in files that could not be read, or not to their end.
     pub(super) fn add_unread(&mut self, found: &Diagnostics) {
         let ends = [&codes::SYNTAX, &codes::NOT_UTF8, &codes::TOO_LARGE, &codes::TOO_DEEP, &codes::UNREADABLE];
-        self.nameless |= found.iter().any(|diagnostic| ends.iter().any(|code| diagnostic.code == *code));
+        self.nameless |= found.iter().any(|diagnostic| ends.contains(&diagnostic.code));
     }
 
     pub(super) fn add(&mut self, kind: Option<Kind>, node: &Node) {
