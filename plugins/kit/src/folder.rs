@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use mesh::manifest::{Object, to_yaml, to_yaml_stream};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,31 +33,27 @@ pub struct Written {
     pub unchanged: usize,
 }
 
-/// The files of all clusters, by path below the folder.
-#[must_use]
-pub fn files(clusters: &BTreeMap<String, Vec<Object>>, layout: Layout) -> BTreeMap<PathBuf, String> {
-    let mut files = BTreeMap::new();
-    for (cluster, objects) in clusters {
-        let mut resources: Vec<String> = match layout {
-            Layout::Single => {
-                files.insert(Path::new(cluster).join("manifest.yaml"), format!("{HEADER}{}", to_yaml_stream(objects)));
-                vec!["manifest.yaml".to_owned()]
-            }
-            Layout::Files => objects
-                .iter()
-                .map(|object| {
-                    let name = short_name(&object.file_name());
-                    files.insert(Path::new(cluster).join(&name), format!("{HEADER}{}", to_yaml(object)));
-                    name
-                })
-                .collect(),
-        };
-        resources.sort();
-        let list: String = resources.iter().map(|resource| format!("- {resource}\n")).collect();
-        let kustomization =
-            format!("{HEADER}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{list}");
-        files.insert(Path::new(cluster).join("kustomization.yaml"), kustomization);
-    }
+/// The files of one cluster, by path below the folder.
+fn files(cluster: &str, objects: &[Object], layout: Layout) -> Vec<(PathBuf, String)> {
+    let folder = Path::new(cluster);
+    let mut files: Vec<(PathBuf, String)> = match layout {
+        Layout::Single => vec![(folder.join("manifest.yaml"), format!("{HEADER}{}", to_yaml_stream(objects)))],
+        Layout::Files => objects
+            .iter()
+            .map(|object| (folder.join(short_name(&object.file_name())), format!("{HEADER}{}", to_yaml(object))))
+            .collect(),
+    };
+    let mut resources: Vec<String> = files
+        .iter()
+        .filter_map(|(path, _)| path.file_name())
+        .map(|name| format!("- {}\n", name.to_string_lossy()))
+        .collect();
+    resources.sort();
+    let kustomization = format!(
+        "{HEADER}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{}",
+        resources.concat()
+    );
+    files.push((folder.join("kustomization.yaml"), kustomization));
     files
 }
 
@@ -71,23 +67,106 @@ fn short_name(name: &str) -> String {
     format!("{cut}-{:016x}.yaml", mesh::resolve::vip::hash(name.as_bytes()))
 }
 
-/// Makes the folder hold exactly these files of ours; files of others stay.
-///
-/// # Errors
-///
-/// If a file of someone else is in the way, or anything cannot be written. The folder is then as it was.
-pub fn write(folder: &Path, wanted: &BTreeMap<PathBuf, String>) -> anyhow::Result<Written> {
-    let existed = folder.exists();
-    let created_parents = create_folder(folder)?;
-    let mut journal = Journal { undo: Vec::new(), made: created_parents };
-    let result = replace(folder, wanted, &mut journal);
-    if result.is_err() {
-        journal.roll_back();
-        if !existed {
-            let _ = fs::remove_dir(folder);
-        }
+/// A folder that is about to change. New files are staged beside the old ones, cluster by cluster and from several
+/// threads, so that a full disk is found before anything is touched and no more than a cluster is in memory at a time.
+pub struct Staging {
+    folder: PathBuf,
+    existed: bool,
+    made: Vec<PathBuf>,
+    own: BTreeSet<PathBuf>,
+    files: tempfile::TempDir,
+}
+
+/// The staged files of one cluster.
+#[derive(Default)]
+pub struct Staged {
+    /// Staged files, and where they belong.
+    moves: Vec<(PathBuf, PathBuf)>,
+    /// Every file that the cluster has.
+    wanted: Vec<PathBuf>,
+    written: Written,
+}
+
+impl Staging {
+    /// Prepares a folder; nothing in it is changed.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be read or written to.
+    pub fn begin(folder: &Path) -> anyhow::Result<Self> {
+        let existed = folder.exists();
+        let made = create_folder(folder)?;
+        let files = tempfile::Builder::new()
+            .prefix(".kubectl-mesh-")
+            .tempdir_in(folder)
+            .with_context(|| format!("cannot write below {}", folder.display()))?;
+        Ok(Self { folder: folder.to_owned(), existed, made, own: own_files(folder)?, files })
     }
-    result
+
+    /// Stages the files of one cluster.
+    ///
+    /// # Errors
+    ///
+    /// If a file of someone else is in the way, or a file cannot be staged.
+    pub fn stage(&self, cluster: &str, objects: &[Object], layout: Layout) -> anyhow::Result<Staged> {
+        let mut staged = Staged::default();
+        for (index, (path, text)) in files(cluster, objects, layout).into_iter().enumerate() {
+            let target = self.folder.join(path);
+            staged.wanted.push(target.clone());
+            match fs::symlink_metadata(&target) {
+                Ok(metadata) if !metadata.is_file() => bail!("{} is in the way: it is not a file", target.display()),
+                Ok(_) if !self.own.contains(&target) => {
+                    bail!(
+                        "{} is in the way: it was not written by kubectl-mesh; move it, or choose another folder",
+                        target.display()
+                    )
+                }
+                Ok(_) if fs::read(&target).is_ok_and(|bytes| bytes == text.as_bytes()) => {
+                    staged.written.unchanged += 1;
+                    continue;
+                }
+                Ok(_) => staged.written.changed += 1,
+                Err(_) => staged.written.created += 1,
+            }
+            let file = self.files.path().join(format!("new-{cluster}-{index}"));
+            fs::write(&file, text).with_context(|| format!("cannot write {}", target.display()))?;
+            staged.moves.push((file, target));
+        }
+        Ok(staged)
+    }
+
+    /// Makes the folder hold exactly the staged files of ours; files of others stay.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be moved into its place. The folder is then as it was.
+    pub fn commit(self, clusters: Vec<Staged>) -> anyhow::Result<Written> {
+        let Self { folder, existed, made, own, files } = self;
+        let mut journal = Journal { undo: Vec::new(), made };
+        let result = replace(&own, clusters, files.path(), &mut journal);
+        if result.is_err() {
+            journal.roll_back();
+            drop(files);
+            if !existed {
+                let _ = fs::remove_dir(folder);
+            }
+            return result;
+        }
+        // Saved files go with the staging folder.
+        drop(files);
+        for parent in own.iter().filter_map(|path| path.parent()) {
+            // Only empty folders can be removed.
+            let _ = fs::remove_dir(parent);
+        }
+        result
+    }
+
+    /// Gives up: the folder stays as it was.
+    pub fn abandon(self) {
+        let Self { folder: _, existed: _, made, own: _, files } = self;
+        drop(files);
+        Journal { undo: Vec::new(), made }.roll_back();
+    }
 }
 
 /// Creates a folder and says which ones were new, the outermost first.
@@ -124,51 +203,30 @@ impl Journal {
     }
 }
 
-fn replace(folder: &Path, wanted: &BTreeMap<PathBuf, String>, journal: &mut Journal) -> anyhow::Result<Written> {
-    let own = own_files(folder)?;
+fn replace(
+    own: &BTreeSet<PathBuf>,
+    clusters: Vec<Staged>,
+    staging: &Path,
+    journal: &mut Journal,
+) -> anyhow::Result<Written> {
     let mut written = Written::default();
-    // Everything is written beside the folder's files first, so that a full disk is found before anything is touched.
-    let staging = tempfile::Builder::new()
-        .prefix(".kubectl-mesh-")
-        .tempdir_in(folder)
-        .with_context(|| format!("cannot write below {}", folder.display()))?;
-    let mut staged = Vec::new();
-    for (index, (path, text)) in wanted.iter().enumerate() {
-        let target = folder.join(path);
-        match fs::symlink_metadata(&target) {
-            Ok(metadata) if !metadata.is_file() => bail!("{} is in the way: it is not a file", target.display()),
-            Ok(_) if !own.contains(&target) => bail!(
-                "{} is in the way: it was not written by kubectl-mesh; move it, or choose another folder",
-                target.display()
-            ),
-            Ok(_) if fs::read(&target).is_ok_and(|bytes| bytes == text.as_bytes()) => {
-                written.unchanged += 1;
-                continue;
+    let mut wanted = BTreeSet::new();
+    for cluster in clusters {
+        written.created += cluster.written.created;
+        written.changed += cluster.written.changed;
+        written.unchanged += cluster.written.unchanged;
+        wanted.extend(cluster.wanted);
+        for (file, target) in cluster.moves {
+            if let Some(parent) = target.parent() {
+                journal.made.extend(create_folder(parent)?);
             }
-            Ok(_) => written.changed += 1,
-            Err(_) => written.created += 1,
+            save(&target, staging, journal)?;
+            fs::rename(&file, &target).with_context(|| format!("cannot write {}", target.display()))?;
         }
-        let file = staging.path().join(format!("new-{index}"));
-        fs::write(&file, text).with_context(|| format!("cannot write {}", target.display()))?;
-        staged.push((file, target));
     }
-    for (file, target) in staged {
-        if let Some(parent) = target.parent() {
-            journal.made.extend(create_folder(parent)?);
-        }
-        save(&target, staging.path(), journal)?;
-        fs::rename(&file, &target).with_context(|| format!("cannot write {}", target.display()))?;
-    }
-    for stale in own.iter().filter(|path| path.strip_prefix(folder).is_ok_and(|path| !wanted.contains_key(path))) {
-        save(stale, staging.path(), journal)?;
+    for stale in own.difference(&wanted) {
+        save(stale, staging, journal)?;
         written.removed += 1;
-    }
-    // Saved files go with the staging folder; from here on nothing can fail.
-    journal.undo.clear();
-    drop(staging);
-    for parent in own.iter().filter_map(|path| path.parent()) {
-        // Only empty folders can be removed.
-        let _ = fs::remove_dir(parent);
     }
     Ok(written)
 }
@@ -187,8 +245,8 @@ fn save(target: &Path, staging: &Path, journal: &mut Journal) -> anyhow::Result<
 }
 
 /// Files that were written here before: in the folders of clusters, with our first line.
-fn own_files(folder: &Path) -> anyhow::Result<std::collections::BTreeSet<PathBuf>> {
-    let mut own = std::collections::BTreeSet::new();
+fn own_files(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
+    let mut own = BTreeSet::new();
     let list = |path: &Path| fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()));
     for cluster in list(folder)? {
         let cluster = cluster?;

@@ -3,13 +3,12 @@
 use anyhow::Context;
 use mesh::World;
 use mesh::diagnostic::{Diagnostic, Diagnostics, Severity};
-use mesh::manifest::Object;
-use mesh_kit::folder::{self, Layout};
+use mesh::fleet::ClusterId;
+use mesh_kit::folder::{Layout, Staged, Staging, Written};
 use mesh_kit::input::{self, Input};
 use mesh_kit::output::{self, ObjectFormat};
-use mesh_kit::run::{self, Outcome};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use mesh_kit::run::{self, Failure, Outcome};
+use std::path::{Path, PathBuf};
 
 /// Print one cluster's manifests, or write every cluster's into a folder
 #[derive(clap::Args)]
@@ -50,22 +49,7 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
             input::warn(&world, &rendered.found, Severity::Warning);
             run::print(&output::objects(&rendered.objects, args.output))?;
         }
-        (None, Some(folder)) => {
-            let (clusters, found) = all(&world)?;
-            input::warn(&world, &found, Severity::Warning);
-            let files = folder::files(&clusters, args.layout);
-            let written = folder::write(folder, &files)
-                .with_context(|| format!("nothing was changed in {}", folder.display()))?;
-            eprintln!(
-                "{}: {} clusters; {} files created, {} changed, {} removed, {} unchanged",
-                folder.display(),
-                clusters.len(),
-                written.created,
-                written.changed,
-                written.removed,
-                written.unchanged
-            );
-        }
+        (None, Some(folder)) => all(&world, folder, args.layout)?,
         (None, None) => {
             return Err(anyhow::anyhow!("name a cluster with --cluster, or use --all with --output-dir").into());
         }
@@ -73,31 +57,55 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     Ok(0)
 }
 
-/// Every cluster's objects by name, and the warnings.
-type Fleet = (BTreeMap<String, Vec<Object>>, Vec<Diagnostic>);
+/// Every cluster into its folder. Clusters share nothing but the effective fleet, so they are rendered side by side.
+fn all(world: &World, folder: &Path, layout: Layout) -> Result<(), Failure> {
+    let unchanged = || format!("nothing was changed in {}", folder.display());
+    let staging = Staging::begin(folder).with_context(unchanged)?;
+    match stage(world, &staging, layout) {
+        Err(failure) => {
+            staging.abandon();
+            Err(failure)
+        }
+        Ok((staged, found)) => {
+            let clusters = staged.len();
+            let Written { created, changed, removed, unchanged: same } =
+                staging.commit(staged).with_context(unchanged)?;
+            input::warn(world, &found, Severity::Warning);
+            eprintln!(
+                "{}: {clusters} clusters; {created} files created, {changed} changed, {removed} removed, {same} unchanged",
+                folder.display()
+            );
+            Ok(())
+        }
+    }
+}
 
-/// Every cluster's objects. Clusters share nothing but the effective fleet, so they are rendered side by side; the result
-/// is put together in the order of names.
-fn all(world: &World) -> Result<Fleet, run::Failure> {
+/// Renders and stages every cluster; errors of all clusters are told together.
+fn stage(world: &World, staging: &Staging, layout: Layout) -> Result<(Vec<Staged>, Vec<Diagnostic>), Failure> {
     let fleet = &world.effective.fleet;
-    let ids: Vec<_> = fleet.cluster_ids().map(|(id, _)| id).collect();
+    let ids: Vec<ClusterId> = fleet.cluster_ids().map(|(id, _)| id).collect();
+    let one = |id: ClusterId| {
+        let rendered = world.render(id)?;
+        let staged = staging.stage(fleet.cluster(id).name.as_str(), &rendered.objects, layout);
+        Ok::<_, Vec<Diagnostic>>((staged, rendered.found))
+    };
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().max(1));
     let parts: Vec<_> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..workers)
             .map(|worker| {
-                let mine: Vec<_> = ids.iter().copied().skip(worker).step_by(workers).collect();
-                scope.spawn(move || mine.into_iter().map(|id| (id, world.render(id))).collect::<Vec<_>>())
+                let mine = ids.iter().copied().skip(worker).step_by(workers);
+                scope.spawn(move || mine.map(one).collect::<Vec<_>>())
             })
             .collect();
         handles.into_iter().flat_map(|handle| handle.join().expect("rendering does not panic")).collect()
     });
-    let mut clusters = BTreeMap::new();
+    let mut clusters = Vec::new();
     let mut found = Diagnostics::default();
-    for (id, result) in parts {
-        let findings = match result {
-            Ok(rendered) => {
-                clusters.insert(fleet.cluster(id).name.to_string(), rendered.objects);
-                rendered.found
+    for part in parts {
+        let findings = match part {
+            Ok((staged, findings)) => {
+                clusters.push(staged);
+                findings
             }
             Err(findings) => findings,
         };
@@ -105,5 +113,9 @@ fn all(world: &World) -> Result<Fleet, run::Failure> {
     }
     let failed = found.has_errors();
     let found = found.sorted();
-    if failed { Err(input::refuse(world, &found)) } else { Ok((clusters, found)) }
+    if failed {
+        return Err(input::refuse(world, &found));
+    }
+    let staged = clusters.into_iter().collect::<anyhow::Result<Vec<Staged>>>();
+    Ok((staged.with_context(|| "nothing was written")?, found))
 }
