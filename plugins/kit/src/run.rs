@@ -37,7 +37,9 @@ pub fn main(trouble: u8, command: impl FnOnce() -> Outcome) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
+/// Whether the reader of our output has gone.
+#[must_use]
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     })

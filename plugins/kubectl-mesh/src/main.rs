@@ -1,11 +1,14 @@
 //! `kubectl mesh`: the verbs that concern a whole fleet. Each verb is a module; this file only lists them.
 
+mod apply;
 mod check;
 mod clusters;
+mod diff;
 mod explain;
 mod render;
 mod requirements;
 mod schema;
+mod status;
 mod version;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -33,6 +36,9 @@ enum Verb {
     Render(render::Args),
     Check(check::Args),
     Explain(explain::Args),
+    Diff(diff::Args),
+    Apply(apply::Args),
+    Status(status::Args),
     Clusters(clusters::Args),
     Schema(schema::Args),
     Version(version::Args),
@@ -51,6 +57,9 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Render(args) => render::run(&cli.input, args),
         Verb::Check(args) => check::run(&cli.input, args),
         Verb::Explain(args) => explain::run(&cli.input, args),
+        Verb::Diff(args) => diff::run(&cli.input, args),
+        Verb::Apply(args) => apply::run(&cli.input, args),
+        Verb::Status(args) => status::run(&cli.input, args),
         Verb::Clusters(args) => clusters::run(&cli.input, args),
         Verb::Schema(args) => schema::run(args),
         Verb::Version(args) => version::run(args),

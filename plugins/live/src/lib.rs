@@ -1,1 +1,20 @@
-//! Everything that talks to API servers.
+//! Everything that talks to API servers. Nothing here decides what a cluster should hold: that is rendered before the
+//! first connection is made, and a fleet that has errors is never compared with anything.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`connect`] | kubeconfig contexts become connections |
+//! | [`api`] | the few requests that are made, and errors in kubectl's words |
+//! | [`fields`] | who owns which field, and which fields differ |
+//! | [`survey`] | what is wanted in a cluster beside what is there |
+//! | [`fleet`] | the same work in many clusters at once, one failing without the others |
+//! | [`diff`], [`apply`], [`status`] | the verbs |
+
+pub mod api;
+pub mod apply;
+pub mod connect;
+pub mod diff;
+pub mod fields;
+pub mod fleet;
+pub mod status;
+pub mod survey;
