@@ -339,12 +339,9 @@ impl Build<'_> {
         if let Some(seen) = seen
             && seen.clusters != runs
         {
-            let mut diagnostic = Diagnostic::new(
-                &codes::LOCATION_DIFFERS,
-                declared.place,
-                "the service was observed in other clusters than these",
-            )
-            .help("correct `clusters`, or remove it so that the observation counts");
+            let message = format!("{} was observed in {}", document.id.name, self.selector.names_of(&seen.clusters));
+            let mut diagnostic = Diagnostic::new(&codes::LOCATION_DIFFERS, declared.place, message)
+                .help("correct `clusters`, or remove it so that the observation counts");
             if let Some(place) = seen.place {
                 diagnostic = diagnostic.also(place, "observed here");
             }
@@ -368,14 +365,22 @@ impl Build<'_> {
         };
         let mut ports = ports.value.clone();
         let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
+        let mut targets = BTreeSet::new();
         for port in &ports {
-            if !names.insert(port.name.clone()) || !numbers.insert(port.port) {
-                let message = format!("a second port with the name \"{}\" or the number {}", port.name, port.port.0);
-                self.report(
-                    Diagnostic::new(&codes::DUPLICATE_PORT, port.place, message)
-                        .help("give every port a name and number of its own"),
-                );
-            }
+            let target = port.target_port.unwrap_or(port.port);
+            let message = if !names.insert(port.name.clone()) {
+                format!("a second port with the name \"{}\"", port.name)
+            } else if !numbers.insert(port.port) {
+                format!("a second port with the number {}", port.port.0)
+            } else if !targets.insert(target) {
+                format!("a second port on which the pods listen at {}", target.0)
+            } else {
+                continue;
+            };
+            self.report(
+                Diagnostic::new(&codes::DUPLICATE_PORT, port.place, message)
+                    .help("give every port a name, a number and a target port of its own"),
+            );
         }
         ports.sort_by_key(|port| port.port);
         ports.dedup_by(|a, b| a.port == b.port || a.name == b.name);
@@ -390,26 +395,25 @@ impl Build<'_> {
         runs: &Clusters,
     ) -> Vec<(Clusters, ServiceCopy)> {
         let mut variants: Vec<(Clusters, ServiceCopy)> = Vec::new();
+        let mut places: Vec<(Clusters, Place)> = Vec::new();
         for variant in document.spec.variants.iter().flatten() {
             let clusters = self.selector.set(&variant.clusters, self.found);
-            if variants.iter().any(|(taken, _)| !taken.and(&clusters).is_empty()) {
+            let rival = places.iter().find(|(taken, _)| !taken.and(&clusters).is_empty()).copied();
+            if let Some((taken, first)) = rival {
+                let message = format!("{} has another variant already", self.selector.names_of(&taken.and(&clusters)));
                 self.report(
-                    Diagnostic::new(
-                        &codes::TWO_VARIANTS,
-                        variant.clusters.place,
-                        "a cluster of this variant has another variant already",
-                    )
-                    .help("put both into one variant"),
+                    Diagnostic::new(&codes::TWO_VARIANTS, variant.clusters.place, message)
+                        .also(first, "the other variant")
+                        .help("put both into one variant, or make their clusters distinct"),
                 );
             }
-            if !clusters.is_empty() && !clusters.is_subset(runs) {
+            places.push((clusters, variant.clusters.place));
+            let elsewhere = clusters.without(runs);
+            if !elsewhere.is_empty() {
+                let message = format!("{} does not run in {}", document.id.name, self.selector.names_of(&elsewhere));
                 self.report(
-                    Diagnostic::new(
-                        &codes::VARIANT_UNUSED,
-                        variant.clusters.place,
-                        "the service does not run in all of these clusters",
-                    )
-                    .help("remove the ones where it does not run"),
+                    Diagnostic::new(&codes::VARIANT_UNUSED, variant.clusters.place, message)
+                        .help("remove the clusters where it does not run"),
                 );
             }
             let workload = variant.workload.as_ref();
@@ -440,7 +444,8 @@ impl Build<'_> {
         base: &ServiceCopy,
     ) -> Vec<CopyPort> {
         let mut result = base.ports.clone();
-        let mut named = BTreeSet::new();
+        let (mut named, mut numbers, mut targets) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut unknown = false;
         for port in &list.value {
             let Some(position) = ports.iter().position(|candidate| candidate.name == port.name.value) else {
                 let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
@@ -449,16 +454,23 @@ impl Build<'_> {
                     Diagnostic::new(&codes::PORTS_DIFFER, port.name.place, message)
                         .help(format!("its ports are {}", names.join(", "))),
                 );
+                unknown = true;
                 continue;
             };
-            if !named.insert(position) {
+            let target = port.target_port.unwrap_or(port.port);
+            let twice = if !named.insert(position) {
+                Some(format!("the port \"{}\" twice", port.name.value))
+            } else if !numbers.insert(port.port) {
+                Some(format!("a second port with the number {}", port.port.0))
+            } else if !targets.insert(target) {
+                Some(format!("a second port on which the pods listen at {}", target.0))
+            } else {
+                None
+            };
+            if let Some(message) = twice {
                 self.report(
-                    Diagnostic::new(
-                        &codes::DUPLICATE_PORT,
-                        port.place,
-                        format!("the port \"{}\" twice", port.name.value),
-                    )
-                    .help("keep one of them"),
+                    Diagnostic::new(&codes::DUPLICATE_PORT, port.place, message)
+                        .help("give every port a name, a number and a target port of its own"),
                 );
             }
             if let Some(protocol) = &port.protocol
@@ -481,7 +493,8 @@ impl Build<'_> {
             .filter(|(position, _)| !named.contains(position))
             .map(|(_, port)| port.name.as_str())
             .collect();
-        if !missing.is_empty() {
+        // A misspelt name is also a missing one; once is enough.
+        if !missing.is_empty() && !unknown {
             let message = format!("the variant does not name the ports {}", missing.join(", "));
             self.report(
                 Diagnostic::new(&codes::PORTS_DIFFER, list.place, message).help("name every port of the service"),
@@ -652,12 +665,11 @@ impl Build<'_> {
             }
         }
         for (position, service) in services.iter().enumerate() {
-            if service.dependencies.iter().any(|dependency| dependency.provider.index() == position) {
-                self.report(Diagnostic::new(
-                    &codes::SELF_DEPENDENCY,
-                    service.origin.place,
-                    format!("{} depends on itself", service.name),
-                ));
+            if let Some(item) = service.dependencies.iter().find(|item| item.provider.index() == position) {
+                self.report(
+                    Diagnostic::new(&codes::SELF_DEPENDENCY, item.place, format!("{} depends on itself", service.name))
+                        .help("remove the item, unless the pods are meant to call their own host name"),
+                );
             }
         }
     }
@@ -692,14 +704,12 @@ impl Build<'_> {
     /// A finding for clusters that are named where the service does not run.
     fn check_runs(&mut self, clusters: &Clusters, to: Option<ServiceId>, services: &[Service], place: Place) {
         let Some(service) = to.map(|to| &services[to.index()]) else { return };
-        if !clusters.is_empty() && !clusters.is_subset(&service.runs) {
+        let elsewhere = clusters.without(&service.runs);
+        if !elsewhere.is_empty() {
+            let message = format!("{} does not run in {}", service.name, self.selector.names_of(&elsewhere));
             self.report(
-                Diagnostic::new(
-                    &codes::CLUSTER_UNUSED,
-                    place,
-                    format!("{} does not run in all of these clusters", service.name),
-                )
-                .help("remove the ones where it does not run"),
+                Diagnostic::new(&codes::CLUSTER_UNUSED, place, message)
+                    .help("remove the clusters where it does not run"),
             );
         }
     }

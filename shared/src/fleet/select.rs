@@ -136,9 +136,17 @@ impl<'a> Selector<'a> {
     }
 
     fn names(&self) -> String {
-        let names: Vec<&str> = self.clusters.iter().take(20).map(|cluster| cluster.name.as_str()).collect();
-        let more = if self.clusters.len() > names.len() { ", …" } else { "" };
-        format!("{}{more}", names.join(", "))
+        self.names_of(&self.all)
+    }
+
+    /// Clusters by name, for messages; the first 20.
+    pub(super) fn names_of(&self, clusters: &Clusters) -> String {
+        let mut names: Vec<&str> =
+            clusters.iter().take(21).map(|cluster| self.clusters[cluster.index()].name.as_str()).collect();
+        if names.len() > 20 {
+            names[20] = "…";
+        }
+        names.join(", ")
     }
 
     /// The clusters of a set in which no caller takes part.
