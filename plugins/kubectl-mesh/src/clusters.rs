@@ -4,6 +4,7 @@ use crate::requirements;
 use mesh_kit::input::{self, Input};
 use mesh_kit::run::{self, Outcome};
 use mesh_kit::table::Rows;
+use mesh_live::import::{ImportFlags, import};
 use serde_json::json;
 
 /// Show the inventory, and what is needed from its clusters
@@ -18,6 +19,9 @@ pub(crate) struct Args {
 enum Verb {
     /// List the clusters of the inventory
     List(List),
+    /// Print Cluster documents for clusters that exist already, and say where each value came from
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportFlags),
     /// Print what the suite needs from clusters and does not own, as ready-to-use snippets
     Requirements(Requirements),
 }
@@ -48,19 +52,30 @@ struct Requirements {
 }
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
-    let world = input.right_world()?;
     match &args.verb {
-        Verb::List(list) => run::print(&self::list(&world, list))?,
+        Verb::Import(flags) => import(flags),
+        Verb::List(list) => {
+            run::print(&self::list(&input.right_world()?, list))?;
+            Ok(0)
+        }
         Verb::Requirements(args) => {
-            let only = args.cluster.as_deref().map(|name| input::cluster(&world.effective.fleet, name)).transpose()?;
-            let ids =
-                world.effective.fleet.cluster_ids().map(|(id, _)| id).filter(|id| only.is_none_or(|only| only == *id));
+            let world = input.right_world()?;
+            let fleet = &world.effective.fleet;
+            let only = args.cluster.as_deref().map(|name| input::cluster(fleet, name)).transpose()?;
+            let ids = fleet.cluster_ids().map(|(id, _)| id).filter(|id| only.is_none_or(|only| only == *id));
             let text: Vec<String> = ids.map(|id| requirements::of(&world.effective, id)).collect();
             run::print(&text.join("---\n"))?;
+            Ok(0)
         }
     }
-    Ok(0)
 }
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  kubectl mesh clusters import > inventory/clusters.yaml
+  kubectl mesh clusters import eks-prod cluster-1
+  kubectl mesh clusters import --from argocd --context management
+  kubectl mesh clusters import --from ocm --context hub";
 
 fn list(world: &mesh::World, args: &List) -> String {
     let fleet = &world.effective.fleet;

@@ -6,6 +6,7 @@ use mesh::diagnostic::{Diagnostic, Diagnostics, Severity};
 use mesh::fleet::ClusterId;
 use mesh_kit::folder::{Layout, Staged, Staging, Written};
 use mesh_kit::input::{self, Input};
+use mesh_kit::manifest_work::ManifestWork;
 use mesh_kit::output::{self, ObjectFormat};
 use mesh_kit::run::{self, Failure, Outcome};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ Examples:
 
   # A folder per cluster, for pull requests, Flux and kubectl apply -k
   kubectl mesh render -f fleet/ --all --output-dir rendered/
+
+  # A ManifestWork for each cluster, into the hub of Open Cluster Management
+  kubectl mesh render -f fleet/ --cluster cluster-1 --emit manifestwork | kubectl --context hub apply -f -
 
   # Straight into a cluster
   kubectl mesh render -f fleet/ --cluster cluster-1 | kubectl --context cluster-1 apply --server-side -f -")]
@@ -35,9 +39,19 @@ pub(crate) struct Args {
     /// How objects are put into files
     #[arg(long, value_enum, default_value = "files", requires = "output_dir")]
     layout: Layout,
+    /// What is written: the objects, or one ManifestWork with all of them for the hub of Open Cluster Management
+    #[arg(long, value_enum, default_value = "objects")]
+    emit: Emit,
     /// The form of the output
     #[arg(short, long, value_enum, default_value = "yaml", conflicts_with = "all")]
     output: ObjectFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Emit {
+    Objects,
+    #[value(name = "manifestwork")]
+    ManifestWork,
 }
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
@@ -46,10 +60,24 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         (Some(name), _) => {
             let cluster = input::cluster(&world.effective.fleet, name)?;
             let rendered = world.render(cluster).map_err(|found| input::refuse(&world, &found))?;
+            let text = match args.emit {
+                Emit::Objects => output::objects(&rendered.objects, args.output),
+                Emit::ManifestWork => {
+                    let work = ManifestWork::of(name, &rendered.objects)?;
+                    match args.output {
+                        ObjectFormat::Yaml => work.to_yaml(),
+                        ObjectFormat::Json => work.to_json(),
+                        ObjectFormat::Name => work.qualified_name(),
+                    }
+                }
+            };
             input::warn(&world, &rendered.found, Severity::Warning);
-            run::print(&output::objects(&rendered.objects, args.output))?;
+            run::print(&text)?;
         }
-        (None, Some(folder)) => all(&world, folder, args.layout)?,
+        (None, Some(folder)) => {
+            let layout = if args.emit == Emit::ManifestWork { Layout::ManifestWork } else { args.layout };
+            all(&world, folder, layout)?;
+        }
         (None, None) => {
             return Err(anyhow::anyhow!("name a cluster with --cluster, or use --all with --output-dir").into());
         }

@@ -4,6 +4,7 @@ use http::Request;
 use kube::Client;
 use kube::core::Status;
 use mesh::manifest::{Kind, MANAGED_BY};
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use std::fmt;
 use std::time::Duration;
@@ -100,6 +101,37 @@ impl Error {
     }
 }
 
+#[derive(serde::Deserialize)]
+struct ArgoClusters {
+    items: Vec<ArgoCluster>,
+}
+
+/// What is read of an Argo CD cluster Secret: everything but the credentials in `config`.
+#[derive(Debug, serde::Deserialize)]
+pub struct ArgoCluster {
+    /// Name and labels.
+    pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    /// What the Secret says about the cluster.
+    pub data: ArgoClusterData,
+}
+
+/// Name and address of a cluster.
+#[derive(Debug, serde::Deserialize)]
+pub struct ArgoClusterData {
+    /// Its name in Argo CD.
+    #[serde(deserialize_with = "text")]
+    pub name: String,
+    /// The address of its API server.
+    #[serde(deserialize_with = "text")]
+    pub server: String,
+}
+
+/// Values of Secrets are base64.
+fn text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let bytes: k8s_openapi::ByteString = serde::Deserialize::deserialize(deserializer)?;
+    String::from_utf8(bytes.0).map_err(serde::de::Error::custom)
+}
+
 /// Whether a request only asks what would happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -160,7 +192,8 @@ impl Api {
         let mut items = Vec::new();
         let mut token = String::new();
         loop {
-            let mut page = self.request("GET", &format!("{path}?limit={PAGE}{token}&{query}"), "", Vec::new()).await?;
+            let mut page: Json =
+                self.request("GET", &format!("{path}?limit={PAGE}{token}&{query}"), "", Vec::new()).await?;
             if let Some(Json::Array(more)) = page.get_mut("items").map(Json::take) {
                 items.extend(more);
             }
@@ -219,19 +252,38 @@ impl Api {
             "preconditions": {"uid": seen["metadata"]["uid"], "resourceVersion": seen["metadata"]["resourceVersion"]},
             "dryRun": if mode == Mode::DryRun { vec!["All"] } else { Vec::new() },
         });
-        match self.request("DELETE", path, "application/json", preconditions.to_string().into_bytes()).await {
+        match self.request::<Json>("DELETE", path, "application/json", preconditions.to_string().into_bytes()).await {
             Err(error) if !error.is_not_found() => Err(error),
             _ => Ok(()),
         }
     }
 
-    async fn request(&self, method: &str, path: &str, content: &'static str, body: Vec<u8>) -> Result<Json, Error> {
+    /// Argo CD's cluster Secrets. API servers cannot leave out a part of a Secret; what is not in [`ArgoCluster`] is
+    /// skipped while reading and never kept.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be asked.
+    pub async fn argo_clusters(&self, namespace: &str) -> Result<Vec<ArgoCluster>, Error> {
+        let path =
+            format!("/api/v1/namespaces/{namespace}/secrets?labelSelector=argocd.argoproj.io%2Fsecret-type%3Dcluster");
+        let list: ArgoClusters = self.request("GET", &path, "", Vec::new()).await?;
+        Ok(list.items)
+    }
+
+    async fn request<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        content: &'static str,
+        body: Vec<u8>,
+    ) -> Result<T, Error> {
         let mut request = Request::builder().method(method).uri(path).header(http::header::ACCEPT, "application/json");
         if !content.is_empty() {
             request = request.header(http::header::CONTENT_TYPE, content);
         }
         let request = request.body(body).map_err(|error| Error::Local(error.to_string()))?;
-        let answer = self.client.request::<Json>(request);
+        let answer = self.client.request::<T>(request);
         let result = match self.limit {
             None => answer.await,
             Some(limit) => match tokio::time::timeout(limit, answer).await {

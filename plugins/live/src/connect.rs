@@ -19,9 +19,6 @@ pub struct ConnectFlags {
     /// The kubeconfig file [default: $KUBECONFIG, ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Only the cluster whose Cluster document names this kubeconfig context
-    #[arg(long, value_name = "NAME")]
-    pub(crate) context: Option<String>,
     /// The kubeconfig user to use in every cluster
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
@@ -96,6 +93,30 @@ impl Connections {
     /// The names of all contexts, in the order of the kubeconfig.
     pub fn contexts(&self) -> impl Iterator<Item = &str> {
         self.kubeconfig.iter().flat_map(|kubeconfig| &kubeconfig.contexts).map(|context| context.name.as_str())
+    }
+
+    /// The context that kubectl would use.
+    #[must_use]
+    pub fn current_context(&self) -> Option<&str> {
+        self.kubeconfig.as_ref()?.current_context.as_deref()
+    }
+
+    /// The context that leads to a server, by its address.
+    #[must_use]
+    pub fn context_of_server(&self, server: &str) -> Option<&str> {
+        let kubeconfig = self.kubeconfig.as_ref()?;
+        let leads = |name: &str| {
+            kubeconfig.clusters.iter().any(|cluster| {
+                let found = cluster.cluster.as_ref().and_then(|cluster| cluster.server.as_deref());
+                cluster.name == name
+                    && found.is_some_and(|found| found.trim_end_matches('/') == server.trim_end_matches('/'))
+            })
+        };
+        let context = kubeconfig
+            .contexts
+            .iter()
+            .find(|context| context.context.as_ref().is_some_and(|context| leads(&context.cluster)));
+        context.map(|context| context.name.as_str())
     }
 
     /// Opens a connection; the server is not asked anything yet.

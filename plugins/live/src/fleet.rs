@@ -18,6 +18,9 @@ pub struct Targets {
     /// Only these clusters of the inventory [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     cluster: Vec<String>,
+    /// Only the cluster whose Cluster document names this kubeconfig context
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
     #[command(flatten)]
     pub(crate) connect: ConnectFlags,
 }
@@ -82,7 +85,7 @@ impl Targets {
         };
         ids.sort();
         ids.dedup();
-        if let Some(context) = &self.connect.context {
+        if let Some(context) = &self.context {
             ids.retain(|id| fleet.cluster(*id).context == *context);
             anyhow::ensure!(!ids.is_empty(), "no chosen Cluster document names the context \"{context}\"");
         }

@@ -8,7 +8,8 @@
 //! | [`fields`] | who owns which field, and which fields differ |
 //! | [`survey`] | what is wanted in a cluster beside what is there |
 //! | [`fleet`] | the same work in many clusters at once, one failing without the others |
-//! | [`diff`], [`apply`], [`status`] | the verbs |
+//! | [`diff`], [`apply`], [`status`] | the verbs about objects |
+//! | [`import`] | the inventory, written by itself |
 
 pub mod api;
 pub mod apply;
@@ -16,5 +17,6 @@ pub mod connect;
 pub mod diff;
 pub mod fields;
 pub mod fleet;
+pub mod import;
 pub mod status;
 pub mod survey;
