@@ -1,6 +1,7 @@
 //! Rendered folders: one per cluster, with a `kustomization.yaml`. All or nothing: whatever goes wrong, the folder stays
 //! as it was. Only files that begin with our own first line are ever replaced or removed.
 
+use crate::manifest_work::ManifestWork;
 use anyhow::{Context, bail};
 use mesh::manifest::{Object, to_yaml, to_yaml_stream};
 use std::collections::BTreeSet;
@@ -18,6 +19,9 @@ pub enum Layout {
     Files,
     /// One file, `manifest.yaml`.
     Single,
+    /// One file, `manifestwork.yaml`, for the hub of Open Cluster Management.
+    #[value(skip)]
+    ManifestWork,
 }
 
 /// What writing changed.
@@ -34,10 +38,14 @@ pub struct Written {
 }
 
 /// The files of one cluster, by path below the folder.
-fn files(cluster: &str, objects: &[Object], layout: Layout) -> Vec<(PathBuf, String)> {
+fn files(cluster: &str, objects: &[Object], layout: Layout) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let folder = Path::new(cluster);
     let mut files: Vec<(PathBuf, String)> = match layout {
         Layout::Single => vec![(folder.join("manifest.yaml"), format!("{HEADER}{}", to_yaml_stream(objects)))],
+        Layout::ManifestWork => {
+            let work = ManifestWork::of(cluster, objects)?.to_yaml();
+            vec![(folder.join("manifestwork.yaml"), format!("{HEADER}{work}"))]
+        }
         Layout::Files => objects
             .iter()
             .map(|object| (folder.join(short_name(&object.file_name())), format!("{HEADER}{}", to_yaml(object))))
@@ -54,7 +62,7 @@ fn files(cluster: &str, objects: &[Object], layout: Layout) -> Vec<(PathBuf, Str
         resources.concat()
     );
     files.push((folder.join("kustomization.yaml"), kustomization));
-    files
+    Ok(files)
 }
 
 /// File systems take 255 bytes for a name.
@@ -110,7 +118,7 @@ impl Staging {
     /// If a file of someone else is in the way, or a file cannot be staged.
     pub fn stage(&self, cluster: &str, objects: &[Object], layout: Layout) -> anyhow::Result<Staged> {
         let mut staged = Staged::default();
-        for (index, (path, text)) in files(cluster, objects, layout).into_iter().enumerate() {
+        for (index, (path, text)) in files(cluster, objects, layout)?.into_iter().enumerate() {
             let target = self.folder.join(path);
             staged.wanted.push(target.clone());
             match fs::symlink_metadata(&target) {

@@ -4,6 +4,7 @@ pub mod explain;
 pub mod findings;
 pub mod folder;
 pub mod input;
+pub mod manifest_work;
 pub mod output;
 pub mod run;
 pub mod table;
