@@ -1,5 +1,6 @@
 //! What the kubectl plugins share, and what needs no cluster: flags, exit codes, tables, rendered folders.
 
+pub mod author;
 pub mod explain;
 pub mod findings;
 pub mod folder;

@@ -1,0 +1,363 @@
+//! One change of one file: what it does to the text and to the fleet is shown before anything is written, and a fleet
+//! that would not be right is refused.
+
+use super::documents::{self, Field, Id};
+use super::file;
+use crate::input::{self, Input};
+use crate::run::{self, Failure, Outcome};
+use crate::table::Rows;
+use anyhow::{Context, bail};
+use mesh::World;
+use mesh::diagnostic::{Diagnostic, Diagnostics, Severity};
+use mesh::explain::{Row, rows};
+use mesh::fleet::ClusterId;
+use mesh::manifest::Object;
+use mesh::source::{File, Limits};
+use mesh_files::Bounds;
+use similar::TextDiff;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The flags of every command that changes a document.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Author {
+    /// The file with the document, or a folder; without it the document goes to stdout
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// `client`: show the change and its effect, and write nothing
+    #[arg(long, value_enum, default_value = "none", num_args = 0..=1, default_missing_value = "client")]
+    pub dry_run: DryRun,
+}
+
+/// Whether anything is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DryRun {
+    /// The file is written.
+    None,
+    /// Nothing is written.
+    Client,
+}
+
+/// The effect of a change beyond routes and objects, for kinds that have one; empty if there is none.
+pub type MoreEffect = fn(before: &World, after: &World) -> String;
+
+/// Creates a document, or changes fields of the one that is there.
+///
+/// # Errors
+///
+/// If the document cannot be edited, or the fleet would not be right with it.
+pub fn set(input: &Input, author: &Author, id: &Id, fields: &[Field], more: MoreEffect) -> Outcome {
+    let fleet = Files::read(input, author.file.as_deref())?;
+    let change = match fleet.find(id)? {
+        Some(found) => {
+            fleet.accept(&found, id, author.file.as_deref())?;
+            let text = documents::change(found.text, found.document, fields)
+                .with_context(|| format!("{id} in {}", found.path.display()))?;
+            if author.file.is_none() {
+                return fleet.print(id, found.path, text, more);
+            }
+            if text == found.text {
+                run::print(&format!("{} unchanged\n", id.qualified()))?;
+                return Ok(0);
+            }
+            Change { path: found.path, before: Some(found.text.to_owned()), after: Some(text), verb: "configured" }
+        }
+        None => {
+            let given: Vec<Field> = fields.iter().filter(|(_, value)| value.is_some()).cloned().collect();
+            let text = documents::write(id, &given);
+            let Some(path) = &author.file else {
+                return fleet.print(id, PathBuf::from(id.file_name()), text, more);
+            };
+            let path = if path.is_dir() { path.join(id.file_name()) } else { path.clone() };
+            let before = existing(&path)?;
+            if before.is_some() && path.extension().is_some_and(|extension| extension == "json") {
+                return Err(anyhow::anyhow!("{} is JSON and holds one document; name another file", path.display()).into());
+            }
+            let text = documents::append(before.as_deref().unwrap_or_default(), &text);
+            Change { path, before, after: Some(text), verb: "created" }
+        }
+    };
+    fleet.carry_out(&change, id, author, more)
+}
+
+/// Changes fields of a document that must be there, in the file where it stands.
+///
+/// # Errors
+///
+/// If there is no such document, it cannot be edited, or the fleet would not be right with the change.
+pub fn edit(input: &Input, author: &Author, id: &Id, fields: &[Field], more: MoreEffect) -> Outcome {
+    let fleet = Files::read(input, author.file.as_deref())?;
+    let found = fleet.find(id)?.with_context(|| format!("there is no {id} in the documents"))?;
+    fleet.accept(&found, id, author.file.as_deref())?;
+    let text = documents::change(found.text, found.document, fields)
+        .with_context(|| format!("{id} in {}", found.path.display()))?;
+    if text == found.text {
+        run::print(&format!("{} unchanged\n", id.qualified()))?;
+        return Ok(0);
+    }
+    let change = Change { path: found.path, before: Some(found.text.to_owned()), after: Some(text), verb: "configured" };
+    fleet.carry_out(&change, id, author, more)
+}
+
+/// Takes a document out of its file.
+///
+/// # Errors
+///
+/// If there is no such document, or the fleet would not be right without it.
+pub fn remove(input: &Input, author: &Author, id: &Id, more: MoreEffect) -> Outcome {
+    let fleet = Files::read(input, author.file.as_deref())?;
+    let found = fleet.find(id)?.with_context(|| format!("there is no {id} in the documents"))?;
+    fleet.accept(&found, id, author.file.as_deref())?;
+    let after = documents::remove(found.text, found.document)
+        .with_context(|| format!("{id} in {}", found.path.display()))?;
+    let change = Change { path: found.path, before: Some(found.text.to_owned()), after, verb: "removed" };
+    fleet.carry_out(&change, id, author, more)
+}
+
+/// The tree of a document, as it stands in the files.
+///
+/// # Errors
+///
+/// If a file is not right.
+pub fn tree(input: &Input, author: &Author, id: &Id) -> anyhow::Result<Option<mesh::source::Node>> {
+    let fleet = Files::read(input, author.file.as_deref())?;
+    let Some(found) = fleet.find(id)? else { return Ok(None) };
+    Ok(super::edit::read(found.text.trim_start_matches('\u{FEFF}'))?.into_iter().nth(found.document))
+}
+
+/// What is to be written.
+struct Change {
+    path: PathBuf,
+    before: Option<String>,
+    after: Option<String>,
+    verb: &'static str,
+}
+
+/// A document in a file.
+struct Found<'a> {
+    path: PathBuf,
+    text: &'a str,
+    document: usize,
+}
+
+/// The files of the fleet and the one that is edited.
+struct Files {
+    files: Vec<File>,
+    found: Diagnostics,
+    before: World,
+}
+
+impl Files {
+    fn read(input: &Input, edited: Option<&Path>) -> anyhow::Result<Self> {
+        if edited == Some(Path::new("-")) {
+            bail!("--file names a file that can be written; without it the document goes to stdout");
+        }
+        let (mut files, mut found) = mesh_files::read(&input.filename, &Bounds::default());
+        // The edited file counts as part of the fleet, wherever it stands.
+        if let Some(path) = edited.filter(|path| path.exists()) {
+            let known: BTreeSet<PathBuf> = files.iter().filter_map(|file| fs::canonicalize(&file.path).ok()).collect();
+            let (more, problems) = mesh_files::read(&[path.to_owned()], &Bounds::default());
+            let new = more.into_iter().filter(|file| fs::canonicalize(&file.path).is_ok_and(|path| !known.contains(&path)));
+            files.extend(new);
+            found.extend(problems);
+        }
+        let before = World::of(files.clone(), &Limits::default(), found.clone());
+        Ok(Self { files, found, before })
+    }
+
+    fn find(&self, id: &Id) -> anyhow::Result<Option<Found<'_>>> {
+        for file in &self.files {
+            // Only files that hold the name are read again.
+            let Ok(text) = std::str::from_utf8(&file.bytes) else { continue };
+            if !text.contains(&id.name) {
+                continue;
+            }
+            let index = documents::find(text, id).with_context(|| file.path.clone())?;
+            if let Some(document) = index {
+                return Ok(Some(Found { path: PathBuf::from(&file.path), text, document }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A document is edited where it stands, and only if that is where the user expects it.
+    fn accept(&self, found: &Found<'_>, id: &Id, named: Option<&Path>) -> anyhow::Result<()> {
+        if found.path == Path::new("<stdin>") {
+            bail!("{id} comes from stdin, which cannot be edited; name its file with -f");
+        }
+        let Some(named) = named else { return Ok(()) };
+        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if !real(&found.path).starts_with(real(named)) {
+            bail!("{id} stands in {}, not in {}; name that file with --file", found.path.display(), named.display());
+        }
+        Ok(())
+    }
+
+    /// The fleet with a file changed, or why it would not be right.
+    fn after(&self, path: &Path, text: Option<&str>) -> Result<World, Failure> {
+        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let target = real(path);
+        let mut files: Vec<File> =
+            self.files.iter().filter(|file| real(Path::new(&file.path)) != target).cloned().collect();
+        if let Some(text) = text {
+            let old = self.files.iter().find(|file| real(Path::new(&file.path)) == target);
+            files.push(match old {
+                Some(old) => File { bytes: text.as_bytes().to_vec(), ..old.clone() },
+                None => File {
+                    path: path.to_string_lossy().into_owned(),
+                    relative: path.to_string_lossy().into_owned(),
+                    bytes: text.as_bytes().to_vec(),
+                    explicit: true,
+                },
+            });
+        }
+        let world = World::of(files, &Limits::default(), self.found.clone());
+        let found = world.check();
+        if found.iter().any(|finding| finding.code.severity == Severity::Error) {
+            let already = self.before.found.has_errors();
+            let refused = input::refuse(&world, &found);
+            eprintln!(
+                "error: nothing was written: {}",
+                if already { "the documents have errors" } else { "the documents would not be right" }
+            );
+            return Err(refused);
+        }
+        let known: BTreeSet<(&str, String)> =
+            self.before.check().iter().map(|finding| (finding.code.id, finding.message.clone())).collect();
+        let new: Vec<Diagnostic> =
+            found.into_iter().filter(|finding| !known.contains(&(finding.code.id, finding.message.clone()))).collect();
+        input::warn(&world, &new, Severity::Warning);
+        Ok(world)
+    }
+
+    /// The document alone on stdout, its effect on stderr.
+    fn print(&self, id: &Id, path: PathBuf, text: String, more: MoreEffect) -> Outcome {
+        let after = self.after(&path, Some(&text))?;
+        let index = documents::find(&text, id)?.context("the document is not in its own text")?;
+        eprint!("{}", effect(&self.before, &after, more));
+        let document = documents::text_of(&text, index)?;
+        run::print(document)?;
+        Ok(0)
+    }
+
+    fn carry_out(&self, change: &Change, id: &Id, author: &Author, more: MoreEffect) -> Outcome {
+        let after = self.after(&change.path, change.after.as_deref())?;
+        let mut text = diff(change);
+        text += &effect(&self.before, &after, more);
+        if author.dry_run == DryRun::Client {
+            text += &format!("{} {} (dry run)\n", id.qualified(), change.verb);
+            run::print(&text)?;
+            return Ok(0);
+        }
+        run::print(&text)?;
+        file::replace(&change.path, change.before.as_deref().map(str::as_bytes), change.after.as_deref())?;
+        run::print(&format!("{} {} in {}\n", id.qualified(), change.verb, change.path.display()))?;
+        Ok(0)
+    }
+}
+
+/// The text of a file that may not be there yet.
+fn existing(path: &Path) -> anyhow::Result<Option<String>> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let text = String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))?;
+            super::edit::read(text.trim_start_matches('\u{FEFF}')).with_context(|| path.display().to_string())?;
+            Ok(Some(text))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn diff(change: &Change) -> String {
+    let path = change.path.display();
+    let name = |there: bool, side: &str| if there { format!("{side}/{path}") } else { "/dev/null".to_owned() };
+    let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
+    TextDiff::from_lines(before, after)
+        .unified_diff()
+        .header(&name(change.before.is_some(), "a"), &name(change.after.is_some(), "b"))
+        .to_string()
+}
+
+/// What a change does to the fleet: rows of `explain`, objects per cluster, and what a kind adds to that.
+#[must_use]
+pub fn effect(before: &World, after: &World, more: MoreEffect) -> String {
+    let parts = [changed_rows(before, after), more(before, after), changed_objects(before, after)];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { "\nNo effect on the fleet.\n".to_owned() } else { format!("\n{}", parts.join("\n")) }
+}
+
+/// The rows that come, go or change: `-` before, `+` after.
+fn changed_rows(before: &World, after: &World) -> String {
+    let key = |row: &Row| {
+        let matches = row.matches.as_ref().map(|matches| serde_json::to_string(matches).expect("rows are JSON"));
+        let caller = &row.caller;
+        (
+            (row.service.namespace.clone(), row.service.name.clone()),
+            (caller.namespace.clone(), caller.service.clone(), caller.cluster.clone()),
+            matches,
+        )
+    };
+    let of = |world: &World| -> BTreeMap<_, Row> {
+        rows(&world.effective, &world.files, |_| true).into_iter().map(|row| (key(&row), row)).collect()
+    };
+    let (old, new) = (of(before), of(after));
+    let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    let mut marks = Vec::new();
+    let mut changed = Vec::new();
+    for key in keys {
+        let (old, new) = (old.get(key), new.get(key));
+        if old.map(without_lines) != new.map(without_lines) {
+            marks.extend(old.map(|_| '-').into_iter().chain(new.map(|_| '+')));
+            changed.extend(old.into_iter().chain(new).cloned());
+        }
+    }
+    if changed.is_empty() {
+        return String::new();
+    }
+    let table = crate::explain::table(&changed, true);
+    let lines: Vec<String> =
+        std::iter::once(' ').chain(marks).zip(table.lines()).map(|(mark, line)| format!("{mark} {line}\n")).collect();
+    lines.concat()
+}
+
+/// A row as it reads wherever its documents stand: moving a line is no effect.
+fn without_lines(row: &Row) -> Row {
+    let mut row = row.clone();
+    for removed in &mut row.removed {
+        removed.line = None;
+        removed.file = None;
+    }
+    row
+}
+
+/// How many objects come, change and go in each cluster.
+fn changed_objects(before: &World, after: &World) -> String {
+    let names: BTreeSet<String> = [before, after]
+        .iter()
+        .flat_map(|world| world.effective.fleet.clusters.iter().map(|cluster| cluster.name.to_string()))
+        .collect();
+    let mut table = Rows::new(&["CLUSTER", "OBJECTS ADDED", "CHANGED", "REMOVED"]);
+    for name in names {
+        let (old, new) = (objects(before, &name), objects(after, &name));
+        let added = new.keys().filter(|key| !old.contains_key(*key)).count();
+        let removed = old.keys().filter(|key| !new.contains_key(*key)).count();
+        let changed = new.iter().filter(|(key, object)| old.get(*key).is_some_and(|old| old != *object)).count();
+        if added + changed + removed > 0 {
+            table.push([name, added.to_string(), changed.to_string(), removed.to_string()]);
+        }
+    }
+    if table.is_empty() { String::new() } else { table.render(true) }
+}
+
+/// The objects of a cluster; none where the fleet is not right or the cluster not there.
+fn objects(world: &World, cluster: &str) -> BTreeMap<(String, String, String), Object> {
+    let id: Option<ClusterId> = world.effective.fleet.cluster_named(cluster);
+    let rendered = id.and_then(|id| world.render(id).ok());
+    let objects = rendered.map(|rendered| rendered.objects).unwrap_or_default();
+    objects
+        .into_iter()
+        .map(|object| ((object.kind.qualified(), object.namespace.clone(), object.name.clone()), object))
+        .collect()
+}
