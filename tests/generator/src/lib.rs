@@ -1,0 +1,14 @@
+//! Fleets to test and to measure with. A seed is a fleet: the same documents on every machine, in every run.
+//!
+//! | module | makes |
+//! |---|---|
+//! | [`fleet`] | small fleets with anything that documents can say |
+//! | [`document`] | YAML in which every place is known |
+//! | [`files`] | documents spread over files |
+//! | [`world`] | the translation's view of documents |
+
+pub mod document;
+pub mod files;
+pub mod fleet;
+pub mod random;
+pub mod world;
