@@ -4,6 +4,7 @@ mod apply;
 mod check;
 mod clusters;
 mod diff;
+mod discover;
 mod explain;
 mod render;
 mod requirements;
@@ -40,13 +41,16 @@ enum Verb {
     Apply(apply::Args),
     Status(status::Args),
     Clusters(clusters::Args),
+    Discover(discover::Args),
     Schema(schema::Args),
     Version(version::Args),
 }
 
 fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
-    run::main(1, || {
+    // These two answer with 1, so trouble is something else.
+    let trouble = if matches!(matches.subcommand_name(), Some("check" | "diff")) { 2 } else { 1 };
+    run::main(trouble, || {
         let cli = Cli::from_arg_matches(&matches)?;
         dispatch(&cli)
     })
@@ -61,6 +65,7 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Apply(args) => apply::run(&cli.input, args),
         Verb::Status(args) => status::run(&cli.input, args),
         Verb::Clusters(args) => clusters::run(&cli.input, args),
+        Verb::Discover(args) => discover::run(&cli.input, args),
         Verb::Schema(args) => schema::run(args),
         Verb::Version(args) => version::run(args),
     }

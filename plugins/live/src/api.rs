@@ -310,8 +310,8 @@ pub fn path(kind: Kind, namespace: &str, name: &str) -> String {
     format!("{}/namespaces/{namespace}/{}/{name}", root(kind.group(), "v1"), kind.plural())
 }
 
-/// Continue tokens are opaque; everything but letters and digits is written as %XX.
-fn escape(text: &str) -> String {
+/// A value of a query: everything but letters and digits is written as %XX.
+pub(crate) fn escape(text: &str) -> String {
     text.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()

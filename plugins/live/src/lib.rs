@@ -9,12 +9,13 @@
 //! | [`survey`] | what is wanted in a cluster beside what is there |
 //! | [`fleet`] | the same work in many clusters at once, one failing without the others |
 //! | [`diff`], [`apply`], [`status`] | the verbs about objects |
-//! | [`import`] | the inventory, written by itself |
+//! | [`import`], [`discover`] | the inventory and the places of services, written by themselves |
 
 pub mod api;
 pub mod apply;
 pub mod connect;
 pub mod diff;
+pub mod discover;
 pub mod fields;
 pub mod fleet;
 pub mod import;
