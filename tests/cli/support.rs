@@ -10,6 +10,25 @@ pub fn tests() -> PathBuf {
     root.expect("the tests stand beside the crates").join("tests")
 }
 
+/// The example fleet.
+pub fn example() -> PathBuf {
+    tests().join("golden/example/fleet")
+}
+
+/// Copies a folder with everything in it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a new folder");
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("a file can be copied");
+        }
+    }
+}
+
 /// Runs a program in a folder, with nothing in the environment that could change what it says.
 pub fn run(program: &str, folder: &Path, arguments: &[&str]) -> Output {
     command(program, folder).args(arguments).output().expect("the program starts")

@@ -48,7 +48,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn refuse(&mut self, path: &Path, what: impl std::fmt::Display) {
-        self.found.push(Diagnostic::new(&codes::UNREADABLE, None, format!("{}: {what}", path.display())));
+        self.found.push(Diagnostic::new(&codes::UNREADABLE, None, format!("{}: {what}", shown(path))));
     }
 
     fn path(&mut self, path: &Path) {
@@ -147,7 +147,8 @@ impl Reader<'_> {
 
 /// `./x` is shown as `x`.
 fn shown(path: &Path) -> String {
-    path.strip_prefix(".").unwrap_or(path).to_string_lossy().into_owned()
+    let inside = path.strip_prefix(".").ok().filter(|inside| !inside.as_os_str().is_empty());
+    inside.unwrap_or(path).to_string_lossy().into_owned()
 }
 
 /// The reason alone: the system's error number helps nobody.

@@ -3,7 +3,7 @@
 //! A type says once what it accepts ([`Decode`]); [`record!`] does it for a map with named fields. `None` means that a
 //! problem was reported, so the caller goes on with the next field and gives up only at the end.
 
-use crate::diagnostic::{Diagnostic, Diagnostics, codes, did_you_mean};
+use crate::diagnostic::{Diagnostic, Diagnostics, codes, did_you_mean, nearest};
 use crate::source::{Node, Place, Value};
 use serde_json::{Map as Object, Value as Json, json};
 
@@ -60,11 +60,12 @@ pub(crate) fn text<'n>(node: &'n Node, expected: &str, found: &mut Diagnostics) 
 /// A map whose keys are a fixed set of fields.
 pub(crate) struct Fields<'n> {
     node: &'n Node,
+    known: &'n [&'n str],
 }
 
 impl<'n> Fields<'n> {
     /// Checks that `node` is a map and reports every key that is not in `known`.
-    pub(crate) fn of(node: &'n Node, known: &[&str], found: &mut Diagnostics) -> Option<Self> {
+    pub(crate) fn of(node: &'n Node, known: &'n [&'n str], found: &mut Diagnostics) -> Option<Self> {
         let Value::Map(entries) = &node.value else {
             return wrong_type(node, "a map", found);
         };
@@ -76,7 +77,7 @@ impl<'n> Fields<'n> {
                 found.push(Diagnostic::new(&codes::UNKNOWN_FIELD, entry.place, message).help(help));
             }
         }
-        Some(Self { node })
+        Some(Self { node, known })
     }
 
     /// A field that must be there.
@@ -84,9 +85,19 @@ impl<'n> Fields<'n> {
         if let Some(node) = self.node.get(key) {
             return T::decode(node, found);
         }
+        if self.is_misspelt(key) {
+            return None;
+        }
         let message = format!("the field \"{key}\" is missing");
         found.push(Diagnostic::new(&codes::MISSING_FIELD, self.node.place, message).help(format!("add `{key}:` here")));
         None
+    }
+
+    /// Whether an unknown field was reported that is most likely this one.
+    fn is_misspelt(&self, key: &str) -> bool {
+        let Value::Map(entries) = &self.node.value else { return false };
+        let mut unknown = entries.iter().filter(|entry| !self.known.contains(&&*entry.key));
+        unknown.any(|entry| nearest(&entry.key, self.known.iter().copied()) == Some(key))
     }
 
     /// A field that may be left out.

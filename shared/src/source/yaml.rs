@@ -3,6 +3,7 @@
 
 use super::{Entry, Limits, Node, Place, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use yaml_rust2::parser::{Event, Parser, Tag};
 use yaml_rust2::scanner::{Marker, ScanError, TScalarStyle};
@@ -37,7 +38,49 @@ pub(super) fn read(file: u32, bytes: &[u8], limits: &Limits, documents: &mut Vec
         );
         return;
     }
-    Reader { file, limits, documents, found, open: Vec::new(), values: 0, count: 0 }.run(text);
+    let (text, joined) = join_surrogates(text);
+    Reader { file, limits, documents, found, open: Vec::new(), values: 0, count: 0, joined }.run(&text);
+}
+
+/// JSON writes characters beyond U+FFFF as two escapes, which YAML does not know: they become one, which is two characters
+/// shorter. Also returns where that was done: line and column behind the new escape.
+fn join_surrogates(text: &str) -> (Cow<'_, str>, Vec<(u32, u32)>) {
+    let mut joined = Vec::new();
+    let is_pair = |escape: &str| escape.starts_with("\\uD") || escape.starts_with("\\ud");
+    if !text.trim_start().starts_with(['{', '[']) || !text.match_indices("\\u").any(|(at, _)| is_pair(&text[at..])) {
+        return (Cow::Borrowed(text), joined);
+    }
+    if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
+        return (Cow::Borrowed(text), joined);
+    }
+    let mut result = String::with_capacity(text.len());
+    let (mut rest, mut line, mut column) = (text, 1, 1);
+    while let Some(next) = rest.chars().next() {
+        let code = |at: usize| {
+            let escape = rest.get(at..at + 6).filter(|escape| escape.starts_with("\\u"))?;
+            u32::from_str_radix(&escape[2..], 16).ok()
+        };
+        let pair = match (code(0), code(6)) {
+            (Some(high @ 0xD800..=0xDBFF), Some(low @ 0xDC00..=0xDFFF)) => {
+                Some(0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF))
+            }
+            _ => None,
+        };
+        if let Some(code) = pair {
+            result.push_str(&format!("\\U{code:08X}"));
+            rest = &rest[12..];
+            column += 10;
+            joined.push((line, column));
+            continue;
+        }
+        // An escaped backslash does not begin an escape.
+        let length = if rest.starts_with("\\\\") { 2 } else { next.len_utf8() };
+        result.push_str(&rest[..length]);
+        rest = &rest[length..];
+        (line, column) =
+            if next == '\n' { (line + 1, 1) } else { (line, column + if length == 2 && next == '\\' { 2 } else { 1 }) };
+    }
+    (Cow::Owned(result), joined)
 }
 
 /// The characters that YAML excludes from a stream (1.2.2, production `c-printable`); Go's reader refuses them as well.
@@ -79,6 +122,8 @@ struct Reader<'a> {
     open: Vec<Open>,
     values: usize,
     count: usize,
+    /// Where the text is two characters shorter than the file.
+    joined: Vec<(u32, u32)>,
 }
 
 impl Reader<'_> {
@@ -196,7 +241,9 @@ impl Reader<'_> {
 
     /// Line from 1; the reader counts columns from 0.
     fn place(&self, mark: Marker) -> Place {
-        Place { file: self.file, line: to_u32(mark.line().max(1)), column: to_u32(mark.col() + 1) }
+        let (line, column) = (to_u32(mark.line().max(1)), to_u32(mark.col() + 1));
+        let shorter = self.joined.iter().filter(|(joined, behind)| *joined == line && *behind <= column).count();
+        Place { file: self.file, line, column: column + 2 * to_u32(shorter) }
     }
 
     fn refuse_anchor(&mut self, place: Place, anchor: usize) {

@@ -77,7 +77,10 @@ fn codes_are_distinct_and_never_change_their_family() {
     assert_eq!(ids, sorted, "codes are listed once and in order");
     for code in codes::ALL {
         assert!(code.id.len() == 7 && code.id[4..].bytes().all(|b| b.is_ascii_digit()), "{}", code.id);
-        assert!(code.title.starts_with(|c: char| c.is_lowercase() || code.title.starts_with("alwaysAllow") || c.is_uppercase()));
+        assert!(
+            code.title
+                .starts_with(|c: char| c.is_lowercase() || code.title.starts_with("alwaysAllow") || c.is_uppercase())
+        );
         assert!(!code.title.ends_with('.'), "{}", code.title);
     }
 }

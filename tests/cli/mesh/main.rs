@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod cases;
+mod input;
+mod render;
 #[path = "../support.rs"]
 mod support;
+mod verbs;
 
 /// The program under test.
 const MESH: &str = env!("CARGO_BIN_EXE_kubectl-mesh");
