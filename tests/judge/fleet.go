@@ -391,7 +391,7 @@ func decodeSpec(d *unstructured.Unstructured, into any) error {
 }
 
 func (f *Fleet) addCluster(d *unstructured.Unstructured) error {
-	c := &Cluster{}
+	c := &Cluster{Mesh: Mesh{DNSCapture: true}}
 	if err := decodeSpec(d, c); err != nil {
 		return err
 	}

@@ -179,8 +179,6 @@ codes! {
         "Before 1.30 Istio ignores the failover order of entries that are looked up in DNS. Give the gateway fixed addresses, or upgrade the calling cluster.";
     NAME_DOES_NOT_RESOLVE = "MESH605" Warning "a host name that callers cannot resolve by themselves"
         "The calling cluster has no DNS capture (`mesh.dnsCapture: false`), so nobody there answers for the host name. Add it to the cluster's DNS with the virtual IP address that the ServiceEntry shows, or switch DNS capture on.";
-    SHARE_ROUNDED = "MESH606" Note "a share that is split unevenly"
-        "A share is split over the caller's own cluster and others in whole per cent.";
     DNS_LOCAL_PODS = "MESH607" Note "local pods behind their Kubernetes Service"
         "A gateway of this service has a host name instead of an address, so all endpoints are looked up in DNS, and the caller's own pods are reached through their Kubernetes Service: they are balanced per connection and ejected together.";
     NAME_NOT_VISIBLE = "MESH608" Error "a cluster-local name that cannot resolve"

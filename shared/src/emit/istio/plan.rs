@@ -43,7 +43,7 @@ impl Lane {
 pub(super) struct RoutePlan {
     /// Empty: all requests that no other route takes.
     pub(super) matches: Vec<RequestMatch>,
-    /// Lanes and their weights, which sum to 100; empty: nobody may serve these requests.
+    /// Lanes and their weights, which sum to 100, or to a multiple of it where a share does not split evenly; empty: nobody may serve these requests.
     pub(super) split: Vec<(usize, u32)>,
     /// The lane that gets copies, and how many in per cent.
     pub(super) mirror: Option<(usize, u8)>,
@@ -105,7 +105,7 @@ impl<'a> Plan<'a> {
         let callers: Vec<CallerPlan> = edges
             .iter()
             .filter(|edge| edge.is_served())
-            .map(|edge| CallerPlan { caller: edge.caller, routes: lanes.routes(edge, found) })
+            .map(|edge| CallerPlan { caller: edge.caller, routes: lanes.routes(edge) })
             .collect();
         // A caller that nobody serves must not see what others see.
         let uniform = callers.len() == edges.len() && callers.windows(2).all(|pair| pair[0].routes == pair[1].routes);
@@ -264,6 +264,12 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// A part of a share, in proportion to its size.
+struct Part {
+    clusters: Vec<ClusterId>,
+    size: u32,
+}
+
 /// The lanes of one service, each once.
 struct Lanes<'a> {
     view: View<'a>,
@@ -271,30 +277,34 @@ struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    fn routes(&mut self, edge: &Edge, found: &mut Diagnostics) -> Vec<RoutePlan> {
-        let mut plans: Vec<RoutePlan> = edge
-            .matched
-            .iter()
-            .map(|matched| self.route(edge, &matched.route, matched.matches.clone(), found))
-            .collect();
-        plans.push(self.route(edge, &edge.base, Vec::new(), found));
+    fn routes(&mut self, edge: &Edge) -> Vec<RoutePlan> {
+        let mut plans: Vec<RoutePlan> =
+            edge.matched.iter().map(|matched| self.route(&matched.route, matched.matches.clone())).collect();
+        plans.push(self.route(&edge.base, Vec::new()));
         plans
     }
 
-    fn route(&mut self, edge: &Edge, route: &Route, matches: Vec<RequestMatch>, found: &mut Diagnostics) -> RoutePlan {
+    fn route(&mut self, route: &Route, matches: Vec<RequestMatch>) -> RoutePlan {
         let order: Vec<Vec<ClusterId>> = route.tiers.iter().filter(|tier| !tier.is_empty()).cloned().collect();
+        let parts: Vec<Vec<Part>> = route.shares.iter().map(|share| self.parts(share)).collect();
+        // Weights are whole numbers: where a share cannot be split in whole per cent, all weights grow alike.
+        let uneven = |(share, parts): (&Share, &Vec<Part>)| {
+            let total = parts.iter().map(|part| part.size).sum::<u32>();
+            if u32::from(share.percent).is_multiple_of(total) { 1 } else { total }
+        };
+        let scale: u32 = route.shares.iter().zip(&parts).map(uneven).product();
         let mut split: Vec<(usize, u32)> = Vec::new();
         let rest = u32::from(route.rest());
         if rest > 0 && !order.is_empty() {
             let lane = self.lane(&[], &order, route.units);
-            add(&mut split, lane, rest);
+            add(&mut split, lane, rest * scale);
         }
-        for share in &route.shares {
-            for (first, percent) in self.parts(edge, share, found) {
-                let others: Vec<ClusterId> =
-                    share.clusters.iter().filter(|cluster| !first.contains(cluster)).copied().collect();
-                let lane = self.lane(&[first, others], &order, route.units);
-                add(&mut split, lane, percent);
+        for (share, parts) in route.shares.iter().zip(parts) {
+            let total = parts.iter().map(|part| part.size).sum::<u32>();
+            for Part { clusters, size } in parts {
+                let others = share.clusters.iter().filter(|cluster| !clusters.contains(cluster)).copied().collect();
+                let lane = self.lane(&[clusters, others], &order, route.units);
+                add(&mut split, lane, u32::from(share.percent) * scale * size / total);
             }
         }
         let mirror =
@@ -307,38 +317,17 @@ impl Lanes<'_> {
         RoutePlan { matches, split, mirror: mirror.map(|lane| (lane, percent)), units: route.units }
     }
 
-    /// A share is even over clusters. Other clusters are one endpoint each; the caller's own pods are many, so they get
-    /// their part of the share by weight.
-    fn parts(&self, edge: &Edge, share: &Share, found: &mut Diagnostics) -> Vec<(Vec<ClusterId>, u32)> {
-        let own = edge.cluster;
-        let percent = u32::from(share.percent);
-        if !share.clusters.contains(&own) || share.clusters.len() == 1 {
-            return vec![(share.clusters.clone(), percent)];
-        }
-        let others: Vec<ClusterId> = share.clusters.iter().filter(|cluster| **cluster != own).copied().collect();
-        let count = u32::try_from(share.clusters.len()).expect("at most MAX_CLUSTERS");
-        let parts = crate::resolve::proportional(&[1, count - 1], percent);
-        if percent % count != 0 {
-            let fleet = &self.view.effective.fleet;
-            let message = format!(
-                "{percent} per cent over {count} clusters for {}: {} for {} itself, {} for the others",
-                crate::resolve::caller_name(fleet, edge.caller, own),
-                parts[0],
-                fleet.cluster(own).name,
-                parts[1]
-            );
-            let place = edge
-                .base
-                .units
-                .policy(Unit::Weights)
-                .and_then(|policy| policy.of(fleet).unit(Unit::Weights))
-                .unwrap_or(edge.place);
-            found.push(
-                Diagnostic::new(&codes::SHARE_ROUNDED, place, message)
-                    .help("use a percentage that is a multiple of the number of clusters"),
-            );
-        }
-        vec![(vec![own], parts[0]), (others, parts[1])].into_iter().filter(|(_, percent)| *percent > 0).collect()
+    /// A share is even over clusters. Another cluster is one endpoint; the caller's own pods are many, so they get their
+    /// part of the share by weight.
+    fn parts(&self, share: &Share) -> Vec<Part> {
+        let own = self.view.cluster;
+        let (here, elsewhere): (Vec<ClusterId>, Vec<ClusterId>) =
+            share.clusters.iter().partition(|cluster| **cluster == own);
+        [here, elsewhere]
+            .into_iter()
+            .filter(|clusters| !clusters.is_empty())
+            .map(|clusters| Part { size: u32::try_from(clusters.len()).expect("at most MAX_CLUSTERS"), clusters })
+            .collect()
     }
 
     /// The lane that tries `first` in turn and then the whole order.
