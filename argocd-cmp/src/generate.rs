@@ -74,7 +74,8 @@ fn paths(intents: &[String]) -> Result<Vec<PathBuf>, String> {
                     current.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_symlink())
                 });
             if inside && !linked {
-                Ok(path.to_owned())
+                // `-` is a file like others, not standard input.
+                Ok(Path::new(".").join(path))
             } else {
                 Err("error: parameter \"intents\" must name folders and files below the application's path, without `..`, `/` at the beginning or symbolic links\n".to_owned())
             }

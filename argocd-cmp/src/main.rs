@@ -36,6 +36,9 @@ fn main() -> ExitCode {
         ["parameters"] => Ok(parameters::announcement()),
         ["version" | "--version" | "-V"] => Ok(format!("argocd-mesh-cmp v{}\n", env!("CARGO_PKG_VERSION"))),
         ["help" | "--help" | "-h"] | [] => Ok(USAGE.to_owned()),
+        ["generate" | "parameters" | "version", surplus, ..] => {
+            Err(format!("error: unexpected argument \"{}\"; the command takes none\n", surplus.escape_debug()))
+        }
         [unknown, ..] => Err(format!(
             "error: unknown command \"{}\"; the commands are generate, parameters and version\n",
             unknown.escape_debug()

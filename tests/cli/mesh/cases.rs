@@ -2,7 +2,8 @@
 //! `expected.txt`: the command that is run in the folder, what it prints on stdout and then on stderr, and its exit code.
 
 use crate::MESH;
-use crate::support::{assert_none, code, expect, run, tests, text};
+use crate::expected::{assert_none, expect};
+use crate::support::{code, run, tests, text};
 use mesh::diagnostic::codes;
 use std::collections::BTreeSet;
 use std::path::Path;

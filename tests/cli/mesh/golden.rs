@@ -2,7 +2,8 @@
 //! program makes of them, every file of every cluster.
 
 use crate::MESH;
-use crate::support::{assert_none, code, expect, run, tests, text};
+use crate::expected::{assert_none, expect};
+use crate::support::{code, run, tests, text};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod cases;
+mod expected;
 mod golden;
 mod input;
 mod render;
