@@ -16,7 +16,9 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
         Egress::Enforced => Some(OutboundTrafficPolicy { mode: "REGISTRY_ONLY" }),
     };
     let fleet = &view.effective.fleet;
-    let mut hosts = BTreeSet::from([format!("{}/*", view.target().mesh.namespace)]);
+    // The control plane's own services, for telemetry; imported hosts may live in the same namespace.
+    let control = &view.target().mesh.namespace;
+    let mut hosts = BTreeSet::from([format!("{control}/*.{control}.svc.cluster.local")]);
     let mut documents = BTreeSet::from([service.origin.document]);
     documents.extend(&service.located_by);
     for dependency in service.dependencies.iter().filter(|dependency| dependency.clusters.contains(view.cluster)) {
