@@ -24,10 +24,7 @@ pub fn table(rows: &[Row], headers: bool) -> String {
             format!("{}/{}", row.service.namespace, row.service.name),
         ];
         if matched {
-            cells.push(row.matches.as_ref().map_or_else(
-                || "-".to_owned(),
-                |matches| matches.iter().map(describe).collect::<Vec<_>>().join(" or "),
-            ));
+            cells.push(row.matches.as_deref().map_or_else(|| "-".to_owned(), matches));
         }
         let shares: Vec<String> =
             row.shares.iter().map(|share| format!("{} {}%", share.clusters.join("+"), share.percent)).collect();
@@ -59,6 +56,12 @@ pub fn table(rows: &[Row], headers: bool) -> String {
 
 fn or_dash(text: String) -> String {
     if text.is_empty() { "-".to_owned() } else { text }
+}
+
+/// Which requests.
+#[must_use]
+pub fn matches(matches: &[mesh::explain::Match]) -> String {
+    matches.iter().map(describe).collect::<Vec<_>>().join(" or ")
 }
 
 fn describe(request: &mesh::explain::Match) -> String {

@@ -121,6 +121,11 @@ impl Staging {
         for (index, (path, text)) in files(cluster, objects, layout)?.into_iter().enumerate() {
             let target = self.folder.join(path);
             staged.wanted.push(target.clone());
+            // A link could lead anywhere, and nothing below it would be ours.
+            let parent = target.parent().unwrap_or(&self.folder);
+            if fs::symlink_metadata(parent).is_ok_and(|metadata| !metadata.is_dir()) {
+                bail!("{} is in the way: it is not a folder", parent.display());
+            }
             match fs::symlink_metadata(&target) {
                 Ok(metadata) if !metadata.is_file() => bail!("{} is in the way: it is not a file", target.display()),
                 Ok(_) if !self.own.contains(&target) => {

@@ -7,5 +7,7 @@ pub mod folder;
 pub mod input;
 pub mod manifest_work;
 pub mod output;
+pub mod program;
 pub mod run;
 pub mod table;
+pub mod verb;

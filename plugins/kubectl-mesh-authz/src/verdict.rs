@@ -75,6 +75,26 @@ impl Rule {
     pub(crate) fn is_unconditional(&self) -> bool {
         self.ports.is_empty() && self.methods.is_empty() && self.paths.is_empty()
     }
+
+    /// Whether it admits a request of which this much is known.
+    pub(crate) fn may_admit(&self, port: Option<u16>, method: Option<&str>, path: Option<&str>) -> bool {
+        let fits = |pattern: &String, path: &str| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
+            (Some(begin), _) => path.starts_with(begin),
+            (None, Some(end)) => path.ends_with(end),
+            (None, None) => pattern == path,
+        };
+        port.is_none_or(|port| self.ports.is_empty() || self.ports.contains(&port))
+            && method.is_none_or(|method| self.methods.is_empty() || self.methods.iter().any(|known| known == method))
+            && path.is_none_or(|path| self.paths.is_empty() || self.paths.iter().any(|known| fits(known, path)))
+    }
+
+    /// What it asks of requests: `ports 8080, methods GET`.
+    pub(crate) fn conditions(&self) -> String {
+        let ports: Vec<String> = self.ports.iter().map(ToString::to_string).collect();
+        let parts = [("ports", ports.join(" ")), ("methods", self.methods.join(" ")), ("paths", self.paths.join(" "))];
+        let parts = parts.into_iter().filter(|(_, values)| !values.is_empty());
+        parts.map(|(name, values)| format!("{name} {values}")).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// What happens to calls of a service that no rule allows.

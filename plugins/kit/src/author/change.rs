@@ -8,11 +8,11 @@ use crate::run::{self, Failure, Outcome};
 use crate::table::Rows;
 use anyhow::{Context, bail};
 use mesh::World;
-use mesh::diagnostic::{Diagnostic, Diagnostics, Severity};
+use mesh::diagnostic::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use mesh::explain::{Row, rows};
 use mesh::fleet::ClusterId;
 use mesh::manifest::Object;
-use mesh::source::{File, Limits};
+use mesh::source::{File, Limits, Node};
 use mesh_files::Bounds;
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub struct Author {
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
     /// `client`: show the change and its effect, and write nothing
-    #[arg(long, value_enum, default_value = "none", num_args = 0..=1, default_missing_value = "client")]
+    #[arg(long, value_enum, default_value = "none", require_equals = true)]
     pub dry_run: DryRun,
 }
 
@@ -42,17 +42,23 @@ pub enum DryRun {
 /// The effect of a change beyond routes and objects, for kinds that have one; empty if there is none.
 pub type MoreEffect = fn(before: &World, after: &World) -> String;
 
-/// Creates a document, or changes fields of the one that is there.
+/// Creates a document, or changes fields of the one that is there; `fields` is asked with the tree of that one.
 ///
 /// # Errors
 ///
 /// If the document cannot be edited, or the fleet would not be right with it.
-pub fn set(input: &Input, author: &Author, id: &Id, fields: &[Field], more: MoreEffect) -> Outcome {
+pub fn set<'a>(
+    input: &Input,
+    author: &Author,
+    id: &Id,
+    fields: impl FnOnce(Option<&Node>) -> anyhow::Result<Vec<Field<'a>>>,
+    more: MoreEffect,
+) -> Outcome {
     let fleet = Files::read(input, author.file.as_deref())?;
     let change = match fleet.find(id)? {
         Some(found) => {
             fleet.accept(&found, id, author.file.as_deref())?;
-            let text = documents::change(found.text, found.document, fields)
+            let text = documents::change(found.text, found.document, &fields(Some(&found.node))?)
                 .with_context(|| format!("{id} in {}", found.path.display()))?;
             if author.file.is_none() {
                 return fleet.print(id, found.path, text, more);
@@ -64,8 +70,7 @@ pub fn set(input: &Input, author: &Author, id: &Id, fields: &[Field], more: More
             Change { path: found.path, before: Some(found.text.to_owned()), after: Some(text), verb: "configured" }
         }
         None => {
-            let given: Vec<Field> = fields.iter().filter(|(_, value)| value.is_some()).cloned().collect();
-            let text = documents::write(id, &given);
+            let text = documents::write(id, &fields(None)?);
             let Some(path) = &author.file else {
                 return fleet.print(id, PathBuf::from(id.file_name()), text, more);
             };
@@ -86,11 +91,17 @@ pub fn set(input: &Input, author: &Author, id: &Id, fields: &[Field], more: More
 /// # Errors
 ///
 /// If there is no such document, it cannot be edited, or the fleet would not be right with the change.
-pub fn edit(input: &Input, author: &Author, id: &Id, fields: &[Field], more: MoreEffect) -> Outcome {
+pub fn edit<'a>(
+    input: &Input,
+    author: &Author,
+    id: &Id,
+    fields: impl FnOnce(&Node) -> anyhow::Result<Vec<Field<'a>>>,
+    more: MoreEffect,
+) -> Outcome {
     let fleet = Files::read(input, author.file.as_deref())?;
-    let found = fleet.find(id)?.with_context(|| format!("there is no {id} in the documents"))?;
+    let found = fleet.find(id)?.with_context(|| fleet.missing(id))?;
     fleet.accept(&found, id, author.file.as_deref())?;
-    let text = documents::change(found.text, found.document, fields)
+    let text = documents::change(found.text, found.document, &fields(&found.node)?)
         .with_context(|| format!("{id} in {}", found.path.display()))?;
     if text == found.text {
         run::print(&format!("{} unchanged\n", id.qualified()))?;
@@ -107,23 +118,12 @@ pub fn edit(input: &Input, author: &Author, id: &Id, fields: &[Field], more: Mor
 /// If there is no such document, or the fleet would not be right without it.
 pub fn remove(input: &Input, author: &Author, id: &Id, more: MoreEffect) -> Outcome {
     let fleet = Files::read(input, author.file.as_deref())?;
-    let found = fleet.find(id)?.with_context(|| format!("there is no {id} in the documents"))?;
+    let found = fleet.find(id)?.with_context(|| fleet.missing(id))?;
     fleet.accept(&found, id, author.file.as_deref())?;
     let after = documents::remove(found.text, found.document)
         .with_context(|| format!("{id} in {}", found.path.display()))?;
     let change = Change { path: found.path, before: Some(found.text.to_owned()), after, verb: "removed" };
     fleet.carry_out(&change, id, author, more)
-}
-
-/// The tree of a document, as it stands in the files.
-///
-/// # Errors
-///
-/// If a file is not right.
-pub fn tree(input: &Input, author: &Author, id: &Id) -> anyhow::Result<Option<mesh::source::Node>> {
-    let fleet = Files::read(input, author.file.as_deref())?;
-    let Some(found) = fleet.find(id)? else { return Ok(None) };
-    Ok(super::edit::read(found.text.trim_start_matches('\u{FEFF}'))?.into_iter().nth(found.document))
 }
 
 /// What is to be written.
@@ -139,6 +139,7 @@ struct Found<'a> {
     path: PathBuf,
     text: &'a str,
     document: usize,
+    node: Node,
 }
 
 /// The files of the fleet and the one that is edited.
@@ -173,12 +174,18 @@ impl Files {
             if !text.contains(&id.name) {
                 continue;
             }
-            let index = documents::find(text, id).with_context(|| file.path.clone())?;
-            if let Some(document) = index {
-                return Ok(Some(Found { path: PathBuf::from(&file.path), text, document }));
+            if let Some((document, node)) = documents::find(text, id).with_context(|| file.path.clone())? {
+                return Ok(Some(Found { path: PathBuf::from(&file.path), text, document, node }));
             }
         }
         Ok(None)
+    }
+
+    fn missing(&self, id: &Id) -> String {
+        let names: Vec<String> = self.before.effective.fleet.documents.iter().map(ToString::to_string).collect();
+        let help = did_you_mean(&id.to_string(), names.iter().map(String::as_str))
+            .unwrap_or_else(|| "write NAMESPACE/NAME, and name the documents with -f".to_owned());
+        format!("there is no {id} in the documents; {help}")
     }
 
     /// A document is edited where it stands, and only if that is where the user expects it.
@@ -234,7 +241,7 @@ impl Files {
     /// The document alone on stdout, its effect on stderr.
     fn print(&self, id: &Id, path: PathBuf, text: String, more: MoreEffect) -> Outcome {
         let after = self.after(&path, Some(&text))?;
-        let index = documents::find(&text, id)?.context("the document is not in its own text")?;
+        let (index, _) = documents::find(&text, id)?.context("the document is not in its own text")?;
         eprint!("{}", effect(&self.before, &after, more));
         let document = documents::text_of(&text, index)?;
         run::print(document)?;

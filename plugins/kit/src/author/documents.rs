@@ -70,11 +70,11 @@ impl fmt::Display for Id {
 }
 
 /// A field of a document: the keys that lead to it, and what it should say; nothing takes it out.
-pub type Field = (&'static [&'static str], Option<Value>);
+pub type Field<'a> = (Vec<&'a str>, Option<Value>);
 
 /// A new document.
 #[must_use]
-pub fn write(id: &Id, fields: &[Field]) -> String {
+pub fn write(id: &Id, fields: &[Field<'_>]) -> String {
     let mut root = Value::Map(Vec::new());
     for (path, value) in fields {
         if let Some(value) = value {
@@ -118,13 +118,13 @@ fn place(map: &mut Value, path: &[&str], value: &Value) {
     }
 }
 
-/// The position of a document among those of a file.
+/// The position of a document among those of a file, and its tree.
 ///
 /// # Errors
 ///
 /// If the file is not YAML without fault.
-pub fn find(text: &str, id: &Id) -> anyhow::Result<Option<usize>> {
-    Ok(edit::read(strip_mark(text))?.iter().position(|node| id.is(node)))
+pub fn find(text: &str, id: &Id) -> anyhow::Result<Option<(usize, Node)>> {
+    Ok(edit::read(strip_mark(text))?.into_iter().enumerate().find(|(_, node)| id.is(node)))
 }
 
 /// The text with the fields changed, one after the other.
@@ -132,7 +132,7 @@ pub fn find(text: &str, id: &Id) -> anyhow::Result<Option<usize>> {
 /// # Errors
 ///
 /// If a field cannot be changed without touching something else.
-pub fn change(text: &str, index: usize, fields: &[Field]) -> anyhow::Result<String> {
+pub fn change(text: &str, index: usize, fields: &[Field<'_>]) -> anyhow::Result<String> {
     let body = strip_mark(text);
     let mut changed = body.to_owned();
     for (path, value) in fields {
@@ -262,7 +262,7 @@ mod tests {
         let names = ["a", "b", "c"];
         for (index, name) in names.iter().enumerate() {
             let text = file(&names);
-            assert_eq!(find(&text, &id(name)).expect("right"), Some(index));
+            assert_eq!(find(&text, &id(name)).expect("right").map(|(index, _)| index), Some(index));
             let rest: Vec<&str> = names.iter().copied().filter(|other| other != name).collect();
             assert_eq!(remove(&text, index).expect("possible"), Some(file(&rest)), "without {name}");
             let led = format!("---\n{text}");
@@ -286,16 +286,16 @@ mod tests {
     #[test]
     fn a_byte_order_mark_stays() {
         let text = format!("\u{FEFF}{}", file(&["a", "b"]));
-        let changed = change(&text, 1, &[(&["spec", "clusters"], Some(Value::texts(["eks"])))]).expect("possible");
+        let changed = change(&text, 1, &[(vec!["spec", "clusters"], Some(Value::texts(["eks"])))]).expect("possible");
         assert_eq!(changed, format!("\u{FEFF}{}", file(&["a"])) + "---\n" + &file(&["b"]).replace("all", "[eks]"));
     }
 
     #[test]
     fn new_documents_look_like_those_of_the_documentation() {
-        let fields: [super::Field; 3] = [
-            (&["metadata", "labels", "data"], Some(Value::text("pii"))),
-            (&["spec", "clusters"], Some(Value::texts(["eks", "wine"]))),
-            (&["spec", "expose", "hostnames"], Some(Value::texts(["user.mesh.bank.example"]))),
+        let fields: [super::Field<'_>; 3] = [
+            (vec!["metadata", "labels", "data"], Some(Value::text("pii"))),
+            (vec!["spec", "clusters"], Some(Value::texts(["eks", "wine"]))),
+            (vec!["spec", "expose", "hostnames"], Some(Value::texts(["user.mesh.bank.example"]))),
         ];
         assert_eq!(
             write(&id("user"), &fields),

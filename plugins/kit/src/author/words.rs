@@ -114,6 +114,41 @@ pub fn caller(text: &str, key: &'static str) -> anyhow::Result<Value> {
     Ok(value)
 }
 
+/// What a flag says about a field: nothing if it was not given; an empty value takes the field out.
+///
+/// # Errors
+///
+/// If the value is not right.
+pub fn field<'a>(
+    path: &[&'a str],
+    given: Option<&str>,
+    read: impl FnOnce(&str) -> anyhow::Result<Value>,
+) -> anyhow::Result<Option<super::documents::Field<'a>>> {
+    let Some(text) = given else { return Ok(None) };
+    let value = if text.is_empty() { None } else { Some(read(text)?) };
+    Ok(Some((path.to_vec(), value)))
+}
+
+/// The same for a flag that can be given several times.
+///
+/// # Errors
+///
+/// If a value is not right.
+pub fn fields<'a>(
+    path: &[&'a str],
+    given: &[String],
+    read: impl Fn(&str) -> anyhow::Result<Value>,
+) -> anyhow::Result<Option<super::documents::Field<'a>>> {
+    match given {
+        [] => Ok(None),
+        [one] if one.is_empty() => Ok(Some((path.to_vec(), None))),
+        several => {
+            let values = several.iter().map(|text| read(text)).collect::<anyhow::Result<_>>()?;
+            Ok(Some((path.to_vec(), Some(Value::List(values)))))
+        }
+    }
+}
+
 /// A called service: `SERVICE` or `NAMESPACE/SERVICE`.
 #[must_use]
 pub fn service(text: &str) -> Value {

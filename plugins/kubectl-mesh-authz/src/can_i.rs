@@ -1,0 +1,110 @@
+//! `can-i`: may this caller call this copy, and which document says so.
+
+use crate::verdict::{self, Answer, Rule, Verdict};
+use anyhow::Context;
+use mesh::World;
+use mesh::explain::file_of;
+use mesh::fleet::ServiceId;
+use mesh_kit::input::{self, Input};
+use mesh_kit::run::{self, Outcome};
+
+/// Say whether a caller may call a service in a cluster, and which document says so
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit code: 0 yes, 1 no. A yes may hold for some requests only; --port, --method and --path ask about one request.
+
+Examples:
+  kubectl mesh authz can-i bank/account@eks bank/user --in cluster-2 -f fleet/
+  kubectl mesh authz can-i bank/account@eks bank/user --in eks --port 8080 --method GET --path /v1/me -f fleet/
+  kubectl mesh authz can-i bank/account@eks bank/user --in eks --quiet -f fleet/ && echo allowed")]
+pub(crate) struct Args {
+    /// The caller: NAMESPACE/NAME@CLUSTER
+    #[arg(value_name = "CALLER")]
+    caller: String,
+    /// The called service: NAMESPACE/NAME
+    #[arg(value_name = "SERVICE")]
+    service: String,
+    /// The cluster of the called copy
+    #[arg(long = "in", value_name = "CLUSTER")]
+    within: String,
+    /// The namespace of services that are named without one
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// The port of the request, as callers use it
+    #[arg(long)]
+    port: Option<u16>,
+    /// The method of the request
+    #[arg(long)]
+    method: Option<String>,
+    /// The path of the request
+    #[arg(long)]
+    path: Option<String>,
+    /// The form of the output
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+    /// Print nothing; the exit code is the answer
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
+    let world = input.right_world()?;
+    let fleet = &world.effective.fleet;
+    let namespace = args.namespace.as_deref();
+    let (caller, from) = input::caller(fleet, &args.caller, namespace)?;
+    let from = from.with_context(|| format!("\"{}\" does not say from where; write NAMESPACE/NAME@CLUSTER", args.caller))?;
+    let service = input::service(fleet, &args.service, namespace)?;
+    let copy = input::cluster(fleet, &args.within)?;
+    for (id, cluster, text) in [(caller, from, &args.caller), (service, copy, &args.service)] {
+        let (runs, place) = (fleet.service(id).runs, &fleet.cluster(cluster).name);
+        if !runs.contains(cluster) {
+            let names: Vec<&str> = runs.iter().map(|id| fleet.cluster(id).name.as_str()).collect();
+            return Err(anyhow::anyhow!("{text} does not run in {place}; it runs in {}", names.join(", ")).into());
+        }
+    }
+    let mut verdict = verdict::verdict(&world, service, copy, caller, from);
+    let answer = verdict::answer(&world, service);
+    verdict.rules.retain(|rule| rule.may_admit(args.port, args.method.as_deref(), args.path.as_deref()));
+    verdict.allowed = answer != Answer::Enforce || !verdict.rules.is_empty();
+    if !args.quiet {
+        run::print(&match args.output {
+            Format::Json => format!("{}\n", serde_json::to_string_pretty(&verdict)?),
+            Format::Text => explain(&world, service, answer, &verdict, args),
+        })?;
+    }
+    Ok(u8::from(!verdict.allowed))
+}
+
+fn explain(world: &World, service: ServiceId, answer: Answer, verdict: &Verdict, args: &Args) -> String {
+    let said = |rule: &Rule| format!("{} ({}:{})", rule.document, rule.file, rule.line);
+    // The rule that admits the most is the one to name.
+    let rule = verdict.rules.iter().find(|rule| rule.is_unconditional()).or(verdict.rules.first());
+    match (rule, answer) {
+        (Some(rule), _) => {
+            let conditions = rule.conditions();
+            let only = if conditions.is_empty() { String::new() } else { format!(", only {conditions}") };
+            format!("yes - {} allows it{only}\n", said(rule))
+        }
+        (None, Answer::Open) => "yes - no AccessPolicy holds for the service: everyone in the mesh may call it\n".to_owned(),
+        (None, Answer::Audit) => format!("yes - {} only audits: the call is logged\n", origin(world, service)),
+        (None, Answer::Enforce) => {
+            let request = if args.port.is_some() || args.method.is_some() || args.path.is_some() { "this" } else { "any" };
+            format!("no - {} does not allow {request} request of the caller in {}\n", origin(world, service), args.within)
+        }
+    }
+}
+
+/// The policy that decides, and where it begins to allow.
+fn origin(world: &World, service: ServiceId) -> String {
+    let fleet = &world.effective.fleet;
+    world.effective.access.origin(fleet, service).map_or_else(
+        || "the access policy".to_owned(),
+        |origin| format!("{} ({}:{})", fleet.document(origin), file_of(&world.files, origin), origin.place.line),
+    )
+}

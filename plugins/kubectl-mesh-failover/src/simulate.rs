@@ -1,0 +1,240 @@
+//! `simulate`: who is served from where before and after clusters fail, and what is lost.
+
+use crate::outage::{Part, Served};
+use mesh::World;
+use mesh::diagnostic::Severity;
+use mesh::explain::{Caller, Match, Service};
+use mesh::fleet::{ClusterId, Clusters, Fleet};
+use mesh::resolve::{Edge, Route};
+use mesh_kit::input::{self, Input};
+use mesh_kit::run::{self, Outcome};
+use mesh_kit::table::Rows;
+use serde::Serialize;
+use std::cmp::Reverse;
+
+/// Which clusters are down.
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct What {
+    /// These clusters are down
+    #[arg(long, value_name = "CLUSTER", value_delimiter = ',')]
+    down: Vec<String>,
+    /// Each cluster once
+    #[arg(long)]
+    each: bool,
+    /// Every two clusters at the same time
+    #[arg(long)]
+    pairs: bool,
+}
+
+/// Say who is served from where when clusters are down, and what is lost
+#[derive(clap::Args)]
+#[command(after_help = "\
+Answers come from the documents; no cluster is asked. Callers in a cluster that is down are down themselves and not listed.
+
+Examples:
+  kubectl mesh failover simulate --down cluster-1 -f fleet/
+  kubectl mesh failover simulate --down cluster-1,eks -o json -f fleet/
+
+  # Every single failure, and every double one, the worst first
+  kubectl mesh failover simulate --each -f fleet/
+  kubectl mesh failover simulate --pairs -f fleet/")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    what: What,
+    /// Also callers for whom nothing changes
+    #[arg(long, requires = "down")]
+    all: bool,
+    /// The form of the output
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Format,
+    /// Leave out the line of headers
+    #[arg(long)]
+    no_headers: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// One caller, before and after.
+#[derive(Serialize)]
+struct Moved {
+    caller: Caller,
+    service: Service,
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    matches: Option<Vec<Match>>,
+    before: Vec<Part>,
+    after: Vec<Part>,
+    /// What nobody serves any more, in per cent.
+    lost: u8,
+}
+
+/// One failure, in numbers.
+#[derive(Serialize)]
+struct Outage {
+    down: Vec<String>,
+    /// Callers that lose requests.
+    lost: usize,
+    /// Callers that are served from elsewhere than before.
+    moved: usize,
+    /// `caller@cluster -> service` of those that lose requests.
+    losing: Vec<String>,
+}
+
+pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
+    let world = input.world();
+    let broken = world.found.has_errors();
+    if broken {
+        input::warn(&world, &world.found.clone().sorted(), Severity::Error);
+    }
+    let fleet = &world.effective.fleet;
+    let ids: Vec<ClusterId> = fleet.cluster_ids().map(|(id, _)| id).collect();
+    if args.what.down.is_empty() {
+        let sets: Vec<Vec<ClusterId>> = if args.what.each {
+            ids.iter().map(|id| vec![*id]).collect()
+        } else {
+            ids.iter().enumerate().flat_map(|(at, a)| ids[at + 1..].iter().map(|b| vec![*a, *b])).collect()
+        };
+        if sets.is_empty() {
+            return Err(anyhow::anyhow!("there are not enough Cluster documents for this").into());
+        }
+        let mut outages: Vec<Outage> = sets.iter().map(|down| outage(&world, down)).collect();
+        outages.sort_by_key(|outage| (Reverse(outage.lost), Reverse(outage.moved), outage.down.clone()));
+        match args.output {
+            Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&outages)?))?,
+            Format::Table => run::print(&outage_table(&outages, !args.no_headers))?,
+        }
+        return Ok(u8::from(broken));
+    }
+    let down: Clusters =
+        args.what.down.iter().map(|name| input::cluster(fleet, name)).collect::<anyhow::Result<_>>()?;
+    let rows = moved(&world, &down, args.all);
+    match args.output {
+        Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&rows)?))?,
+        Format::Table => {
+            if !rows.is_empty() {
+                run::print(&moved_table(&rows, !args.no_headers))?;
+            }
+            eprintln!("{}", summary(&world, &rows, &down));
+        }
+    }
+    Ok(u8::from(broken))
+}
+
+/// The routes of the callers that are still there, each with the requests it is for.
+fn routes<'a>(world: &'a World, down: &Clusters) -> impl Iterator<Item = (&'a Edge, &'a Route, Option<Vec<Match>>)> {
+    let down = *down;
+    world.effective.edges.iter().filter(move |edge| !down.contains(edge.cluster)).flat_map(|edge| {
+        let matched = edge.matched.iter().filter(|matched| matched.policies.len() == 1);
+        std::iter::once((edge, &edge.base, None)).chain(matched.map(move |matched| {
+            (edge, &matched.route, Some(matched.matches.iter().map(Into::into).collect()))
+        }))
+    })
+}
+
+fn moved(world: &World, down: &Clusters, all: bool) -> Vec<Moved> {
+    let fleet = &world.effective.fleet;
+    routes(world, down)
+        .filter_map(|(edge, route, matches)| {
+            let (before, after) = (Served::of(route, &Clusters::NONE), Served::of(route, down));
+            let (caller, service) = (fleet.service(edge.caller), fleet.service(edge.provider));
+            (all || before != after).then(|| Moved {
+                caller: Caller {
+                    cluster: fleet.cluster(edge.cluster).name.to_string(),
+                    namespace: caller.namespace.to_string(),
+                    service: caller.name.to_string(),
+                },
+                service: Service { namespace: service.namespace.to_string(), name: service.name.to_string() },
+                matches,
+                before: before.parts(fleet),
+                after: after.parts(fleet),
+                lost: after.lost,
+            })
+        })
+        .collect()
+}
+
+fn outage(world: &World, down: &[ClusterId]) -> Outage {
+    let fleet = &world.effective.fleet;
+    let set: Clusters = down.iter().copied().collect();
+    let (mut moved, mut losing) = (0, Vec::new());
+    for (edge, route, matches) in routes(world, &set) {
+        if matches.is_some() || route.clusters().and(&set).is_empty() {
+            continue;
+        }
+        let (before, after) = (Served::of(route, &Clusters::NONE), Served::of(route, &set));
+        if after.lost > before.lost {
+            losing.push(arrow(fleet, edge));
+        } else if after != before {
+            moved += 1;
+        }
+    }
+    let down = down.iter().map(|id| fleet.cluster(*id).name.to_string()).collect();
+    Outage { down, lost: losing.len(), moved, losing }
+}
+
+fn arrow(fleet: &Fleet, edge: &Edge) -> String {
+    let (caller, service) = (fleet.service(edge.caller), fleet.service(edge.provider));
+    let cluster = &fleet.cluster(edge.cluster).name;
+    format!("{}/{}@{cluster} -> {}/{}", caller.namespace, caller.name, service.namespace, service.name)
+}
+
+fn moved_table(rows: &[Moved], headers: bool) -> String {
+    let matched = rows.iter().any(|row| row.matches.is_some());
+    let mut names = vec!["CLUSTER", "CALLER", "SERVICE", "MATCH", "BEFORE", "AFTER", "LOST"];
+    if !matched {
+        names.retain(|name| *name != "MATCH");
+    }
+    let mut table = Rows::new(&names);
+    for row in rows {
+        let mut cells = vec![
+            row.caller.cluster.clone(),
+            format!("{}/{}", row.caller.namespace, row.caller.service),
+            format!("{}/{}", row.service.namespace, row.service.name),
+        ];
+        if matched {
+            cells.push(row.matches.as_deref().map_or_else(|| "-".to_owned(), mesh_kit::explain::matches));
+        }
+        cells.extend([parts(&row.before), parts(&row.after)]);
+        cells.push(if row.lost == 0 { "-".to_owned() } else { format!("{}%", row.lost) });
+        table.push(cells);
+    }
+    table.render(headers)
+}
+
+/// `80% cluster-2, 20% wine`; the clusters of one tier are joined by `+`.
+fn parts(parts: &[Part]) -> String {
+    match parts {
+        [] => "nobody".to_owned(),
+        [part] if part.percent == 100 => part.clusters.join("+"),
+        several => {
+            let texts: Vec<String> =
+                several.iter().map(|part| format!("{}% {}", part.percent, part.clusters.join("+"))).collect();
+            texts.join(", ")
+        }
+    }
+}
+
+fn outage_table(outages: &[Outage], headers: bool) -> String {
+    const SHOWN: usize = 3;
+    let mut table = Rows::new(&["CLUSTER", "LOST", "MOVED", "WHO LOSES"]);
+    for outage in outages {
+        let mut losing = outage.losing.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        if outage.losing.len() > SHOWN {
+            losing += &format!(", and {} more", outage.losing.len() - SHOWN);
+        }
+        let losing = if losing.is_empty() { "-".to_owned() } else { losing };
+        table.push([outage.down.join(","), outage.lost.to_string(), outage.moved.to_string(), losing]);
+    }
+    table.render(headers)
+}
+
+fn summary(world: &World, rows: &[Moved], down: &Clusters) -> String {
+    let lost = rows.iter().filter(|row| row.lost > 0).count();
+    let moved = rows.iter().filter(|row| row.lost == 0 && row.before != row.after).count();
+    let gone = world.effective.edges.iter().filter(|edge| down.contains(edge.cluster)).count();
+    format!("{lost} callers lose requests, {moved} are served from elsewhere, {gone} are down themselves.")
+}
