@@ -139,6 +139,12 @@ fn cluster(document: &Document<ClusterSpec>, ids: &mut Vec<DocumentId>, found: &
     }
 }
 
+/// Whether a MeshService leaves nothing to be observed.
+fn says_everything(spec: &MeshServiceSpec) -> bool {
+    let workload = |workload: &service::Workload| workload.selector.is_some() && workload.service_account.is_some();
+    spec.clusters.is_some() && spec.ports.is_some() && spec.workload.as_ref().is_some_and(workload)
+}
+
 /// Where services were observed: the sum of all ServiceLocations documents.
 #[derive(Default)]
 struct Observed {
@@ -299,11 +305,10 @@ impl Build<'_> {
         let exposure = spec.expose.as_ref().map(|expose| self.exposure(&namespace, &name, &variants, expose));
         Service {
             dependencies: self.dependencies(document, &namespace, &runs),
-            located_by: if spec.clusters.is_none() {
-                seen.map(|seen| seen.documents.iter().copied().collect()).unwrap_or_default()
-            } else {
-                Vec::new()
-            },
+            located_by: seen
+                .filter(|_| !says_everything(spec))
+                .map(|seen| seen.documents.iter().copied().collect())
+                .unwrap_or_default(),
             namespace,
             name,
             labels: document.labels.clone(),

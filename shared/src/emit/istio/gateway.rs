@@ -6,7 +6,6 @@ use crate::fleet::{Service, ServiceId};
 use crate::manifest::Intents;
 use crate::manifest::istio::{EntryPort, Gateway, Server, ServerPort, ServerTls, ServiceEntry, WorkloadSelector};
 use crate::manifest::{Body, Object};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: &mut Vec<Object>) {
@@ -47,18 +46,8 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
     objects.push(Object::new(gateway.namespace.as_str(), names::gateway(service), intents, Body::Gateway(door)));
 }
 
-/// The service, and everyone elsewhere who can send to it here.
+/// The service, and whatever decides about who elsewhere can send to it here.
 fn intents(view: View<'_>, id: ServiceId) -> Arc<Intents> {
-    let fleet = &view.effective.fleet;
-    let mut documents = BTreeSet::from([fleet.service(id).origin.document]);
-    documents.extend(&fleet.service(id).located_by);
-    for edge in view.effective.edges_to(id) {
-        if edge.cluster != view.cluster
-            && edge.is_served()
-            && edge.routes().any(|route| route.clusters().contains(view.cluster))
-        {
-            documents.insert(fleet.service(edge.caller).origin.document);
-        }
-    }
-    view.intents(documents)
+    let elsewhere = view.effective.edges_to(id).iter().filter(|edge| edge.cluster != view.cluster);
+    view.intents(super::plan::intents(view, id, elsewhere))
 }

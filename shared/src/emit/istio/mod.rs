@@ -44,8 +44,8 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 24..=31;
 struct View<'a> {
     effective: &'a Effective,
     cluster: ClusterId,
-    /// The namespaces that are known to exist here: services of the fleet run in them.
-    namespaces: &'a BTreeSet<&'a Namespace>,
+    /// The namespaces that are known to exist here, and the first service of the fleet that runs in each.
+    namespaces: &'a BTreeMap<&'a Namespace, ServiceId>,
     /// The minor version of Istio 1; the oldest supported one where the document does not say.
     minor: u32,
 }
@@ -53,6 +53,18 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn target(&self) -> &'a Cluster {
         self.effective.fleet.cluster(self.cluster)
+    }
+
+    /// The documents that make the home of a service's objects exist, where the service itself does not run here.
+    fn home_documents(&self, service: ServiceId) -> Vec<u32> {
+        let fleet = &self.effective.fleet;
+        let witness = self.namespaces.get(&fleet.service(service).namespace);
+        match witness.map(|witness| fleet.service(*witness)) {
+            Some(witness) if !fleet.service(service).runs.contains(self.cluster) => {
+                witness.located_by.iter().copied().chain([witness.origin.document]).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The documents behind an object, by their index.
@@ -66,16 +78,19 @@ impl<'a> View<'a> {
     /// Where the objects of a service live here: beside it, or in the cluster's home of imports.
     fn home(&self, service: ServiceId) -> &'a str {
         let namespace = &self.effective.fleet.service(service).namespace;
-        let home = if self.namespaces.contains(namespace) { namespace } else { &self.target().mesh.import_namespace };
+        let home =
+            if self.namespaces.contains_key(namespace) { namespace } else { &self.target().mesh.import_namespace };
         home.as_str()
     }
 }
 
 pub(super) fn render(effective: &Effective, cluster: ClusterId, found: &mut Diagnostics) -> Vec<Object> {
     let Some(minor) = supported(effective.fleet.cluster(cluster), found) else { return Vec::new() };
-    let services = &effective.fleet.services;
-    let namespaces =
-        services.iter().filter(|service| service.runs.contains(cluster)).map(|service| &service.namespace).collect();
+    let running = effective.fleet.service_ids().filter(|(_, service)| service.runs.contains(cluster));
+    let mut namespaces = BTreeMap::new();
+    for (id, service) in running {
+        namespaces.entry(&service.namespace).or_insert(id);
+    }
     let view = View { effective, cluster, namespaces: &namespaces, minor };
     let mut addresses = BTreeMap::new();
     let mut objects = Vec::new();

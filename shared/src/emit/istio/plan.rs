@@ -124,7 +124,9 @@ impl<'a> Plan<'a> {
             hosts: Vec::new(),
             fronts: Vec::new(),
             uniform,
-            intents: intents(view, provider, edges),
+            intents: view.intents(
+                intents(view, provider, edges.iter().copied()).into_iter().chain(view.home_documents(provider)),
+            ),
         };
         if !plan.callers.is_empty() {
             plan.check_callers(view, edges, found);
@@ -184,7 +186,7 @@ impl<'a> Plan<'a> {
             .collect();
         let runs_here = self.service.runs.contains(view.cluster);
         let resolvable = |local: bool| {
-            target.mesh.dns_capture || (local && (runs_here || view.namespaces.contains(&self.service.namespace)))
+            target.mesh.dns_capture || (local && (runs_here || view.namespaces.contains_key(&self.service.namespace)))
         };
         let any_resolves = names.iter().any(|(_, local, _)| !local || resolvable(true));
         names.retain(|(name, local, place)| {
@@ -226,7 +228,7 @@ impl<'a> Plan<'a> {
                 hosts.entry(host.clone()).or_insert_with(|| Host { name: host.clone(), vip, lane: Some(lane) });
             }
             // A cluster-local name without a Service of its own, and without a place for a stub, is an entry like others.
-            if !local || (!runs_here && !view.namespaces.contains(&self.service.namespace)) {
+            if !local || (!runs_here && !view.namespaces.contains_key(&self.service.namespace)) {
                 let vip = Some(crate::resolve::vip::of_exposed(exposure, name));
                 hosts.insert(name.to_owned(), Host { name: name.to_owned(), vip, lane: own });
             }
@@ -384,20 +386,27 @@ pub(super) fn needs_dns(view: View<'_>, lane: &Lane) -> bool {
     })
 }
 
-/// The documents behind everything that is rendered in one cluster for one service: the service, all its callers here
-/// (one caller's routes are written the way they are because of the others), and the policies that hold for them.
-fn intents(view: View<'_>, provider: ServiceId, edges: &[&Edge]) -> Arc<Intents> {
+/// The documents behind everything that is rendered in one cluster for these calls of one service: the service, all
+/// callers (one caller's routes are written the way they are because of the others), what holds for them, and what keeps
+/// them from other clusters.
+pub(super) fn intents<'a>(view: View<'_>, provider: ServiceId, edges: impl Iterator<Item = &'a Edge>) -> BTreeSet<u32> {
     let fleet = &view.effective.fleet;
     let mut documents: BTreeSet<u32> = BTreeSet::new();
-    for service in std::iter::once(provider).chain(edges.iter().map(|edge| edge.caller)) {
+    let mut add = |service: ServiceId| {
         let service = fleet.service(service);
         documents.insert(service.origin.document);
         documents.extend(&service.located_by);
+    };
+    add(provider);
+    let mut policies = BTreeSet::new();
+    for edge in edges {
+        add(edge.caller);
+        for route in edge.routes() {
+            policies.extend(route.units.policies().map(|policy| policy.of(fleet).origin.document));
+            policies.extend(route.removed.iter().filter_map(|removed| removed.origin).map(|origin| origin.document));
+        }
     }
-    for route in edges.iter().flat_map(|edge| edge.routes()) {
-        documents.extend(route.units.policies().map(|policy| policy.of(fleet).origin.document));
-        documents.extend(route.removed.iter().filter_map(|removed| removed.origin).map(|origin| origin.document));
-    }
+    documents.append(&mut policies);
     documents.retain(|document| fleet.documents[*document as usize].kind != crate::intent::Kind::Cluster);
-    view.intents(documents)
+    documents
 }

@@ -46,7 +46,10 @@ pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>,
         }
     }
     let runs_here = plan.service.runs.contains(view.cluster);
-    if plan.fronts.iter().any(|front| front.local) && !runs_here && view.namespaces.contains(&plan.service.namespace) {
+    if plan.fronts.iter().any(|front| front.local)
+        && !runs_here
+        && view.namespaces.contains_key(&plan.service.namespace)
+    {
         objects.push(stub(plan));
     }
 }
