@@ -199,6 +199,8 @@ func (r AccessRow) probes(port Port) []*Request {
 func pathSamples(pattern string) []string {
 	body := strings.Trim(pattern, "*")
 	switch {
+	case body == "":
+		return []string{"/", "/inside"}
 	case strings.HasSuffix(pattern, "*"):
 		return []string{body, body + "inside", "/outside" + body}
 	case strings.HasPrefix(pattern, "*"):

@@ -160,7 +160,13 @@ func (c *court) resolve(p *Proxy, host string) (string, error) {
 }
 
 // judgeNoRoute checks that a caller without any candidate is not sent anywhere else.
+//
+// A cluster-local name is left alone for such a caller: it keeps the meaning that Kubernetes gives it, so that a copy
+// beside the caller answers.
 func (c *court) judgeNoRoute(q question) {
+	if strings.HasSuffix(q.call.Host, ".svc.cluster.local") {
+		return
+	}
 	outcome, err := q.proxy.Send(q.call)
 	if err != nil || outcome.Unknown != "" {
 		return

@@ -80,7 +80,7 @@ codes! {
     HOST_TAKEN = "MESH210" Error "a host name of two services"
         "A host name belongs to one MeshService of the fleet; two answers to one name cannot both be right.";
     LOCAL_NAME = "MESH211" Error "a cluster-local name of another service"
-        "A name below svc.cluster.local may be exposed only by the service it names, and only if no variant gives the Kubernetes Service another name.";
+        "A name below svc.cluster.local may be exposed only by the service it names, and only if no variant gives the Kubernetes Service another name or other port numbers: callers use one name and the numbers of `ports` everywhere.";
     RESERVED_HOST = "MESH212" Error "a host name of the suite's own domain"
         "Names below meshintent.dev are used for the suite's own objects inside the meshes.";
     PORTS_DIFFER = "MESH213" Error "ports of a variant that do not fit the service"

@@ -17,6 +17,9 @@ use crate::intent::{Document, DocumentId, Documents, Kind, Lost};
 use crate::source::Place;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many unknown services are compared with all known ones.
+const MOST_SUGGESTIONS: usize = 50;
+
 pub(super) fn fleet(documents: &Documents, found: &mut Diagnostics) -> Fleet {
     let mut ids = Vec::new();
     let mut clusters: Vec<Cluster> =
@@ -39,6 +42,7 @@ pub(super) fn fleet(documents: &Documents, found: &mut Diagnostics) -> Fleet {
     let mut build = Build {
         selector: Selector::new(&clusters, &documents.lost),
         lost: &documents.lost,
+        suggested: 0,
         services: documents.services.iter().map(|document| (key(document), document.place)).collect(),
         index: BTreeMap::new(),
         found,
@@ -139,6 +143,18 @@ fn cluster(document: &Document<ClusterSpec>, ids: &mut Vec<DocumentId>, found: &
     }
 }
 
+/// What of a Kubernetes Service callers would notice under its own name.
+fn differs(base: &ServiceCopy, variant: &ServiceCopy) -> Option<&'static str> {
+    let numbers = |copy: &ServiceCopy| copy.ports.iter().map(|port| port.number).collect::<Vec<_>>();
+    if base.service != variant.service {
+        Some("another name")
+    } else if numbers(base) != numbers(variant) {
+        Some("other port numbers")
+    } else {
+        None
+    }
+}
+
 /// Whether a MeshService leaves nothing to be observed.
 fn says_everything(spec: &MeshServiceSpec) -> bool {
     let workload = |workload: &service::Workload| workload.selector.is_some() && workload.service_account.is_some();
@@ -165,6 +181,8 @@ impl Default for Clusters {
 struct Build<'a> {
     selector: Selector<'a>,
     lost: &'a Lost,
+    /// How many names were compared with all others.
+    suggested: usize,
     /// All services by namespace and name, and where they are declared.
     services: BTreeMap<(String, String), Place>,
     index: BTreeMap<(String, String), ServiceId>,
@@ -193,8 +211,11 @@ impl Build<'_> {
                     elsewhere.join(", ")
                 )
             } else {
+                // Every name is compared with every other one: thousands of mistakes need no thousand suggestions.
+                self.suggested += 1;
+                let most = if self.suggested > MOST_SUGGESTIONS { 0 } else { usize::MAX };
                 let near = self.index.keys().filter(|(other, _)| other == namespace).map(|(_, name)| name.as_str());
-                did_you_mean(name, near).unwrap_or_else(|| "write a MeshService for it, or correct the name".to_owned())
+                did_you_mean(name, near.take(most)).unwrap_or_else(|| "write a MeshService for it, or correct the name".to_owned())
             };
             self.report(
                 Diagnostic::new(&codes::UNKNOWN_SERVICE, place, format!("no MeshService is called {namespace}/{name}"))
@@ -302,7 +323,7 @@ impl Build<'_> {
             }),
         };
         let variants = self.variants(document, &ports, &copy, &runs);
-        let exposure = spec.expose.as_ref().map(|expose| self.exposure(&namespace, &name, &variants, expose));
+        let exposure = spec.expose.as_ref().map(|expose| self.exposure(&namespace, &name, (&copy, &variants), expose));
         Service {
             dependencies: self.dependencies(document, &namespace, &runs),
             located_by: seen
@@ -512,7 +533,7 @@ impl Build<'_> {
         &mut self,
         namespace: &Namespace,
         name: &ServiceName,
-        variants: &[(Clusters, ServiceCopy)],
+        (base, variants): (&ServiceCopy, &[(Clusters, ServiceCopy)]),
         expose: &service::Expose,
     ) -> Exposure {
         let mut hostnames: Vec<(crate::intent::types::HostName, Place)> = Vec::new();
@@ -547,8 +568,14 @@ impl Build<'_> {
                         )
                         .help(format!("the own name is {name}.{namespace}.svc.cluster.local")),
                     );
-                } else if variants.iter().any(|(_, copy)| copy.service != *name) {
-                    self.report(Diagnostic::new(&codes::LOCAL_NAME, host.place, "a variant gives the Kubernetes Service another name, so this name means something else there").help("use a host name of your own domain"));
+                } else if let Some(what) = variants.iter().find_map(|(_, copy)| differs(base, copy)) {
+                    let message = format!(
+                        "a variant gives the Kubernetes Service {what}, so this name means something else there"
+                    );
+                    self.report(
+                        Diagnostic::new(&codes::LOCAL_NAME, host.place, message)
+                            .help("use a host name of your own domain"),
+                    );
                 }
             } else if text.ends_with(".cluster.local") || text.ends_with(".svc") {
                 self.report(

@@ -43,10 +43,17 @@ pub struct Always {
     pub namespace: Namespace,
     /// Its service account.
     pub account: ServiceAccount,
-    /// From these clusters; absent: from the called copy's own.
-    pub clusters: Option<Clusters>,
+    /// From these clusters beside the called copy's own.
+    pub clusters: Clusters,
     /// The rule that says so.
     pub origin: Origin,
+}
+
+impl Always {
+    /// The clusters that are meant, for a called copy.
+    fn wanted(&self, copy: ClusterId) -> Clusters {
+        self.clusters.or(&Clusters::one(copy))
+    }
 }
 
 /// What one rule, or one guardrail, grants at one copy of a service.
@@ -197,7 +204,7 @@ impl Access {
     /// The clusters from which a guardrail's identity is admitted at a copy: identities do not name clusters, so it is
     /// the whole trust domain.
     fn always_from(&self, fleet: &Fleet, always: &Always, copy: ClusterId) -> Clusters {
-        let wanted = always.clusters.unwrap_or(Clusters::one(copy));
+        let wanted = always.wanted(copy);
         wanted.iter().fold(Clusters::NONE, |sum, cluster| sum.or(&self.indistinguishable(fleet, copy, cluster)))
     }
 
@@ -392,7 +399,7 @@ impl Access {
                 let always = Always {
                     namespace: namespace.clone(),
                     account: account.clone(),
-                    clusters: *clusters,
+                    clusters: clusters.unwrap_or_default(),
                     origin: Origin { place: *place, ..rule.origin },
                 };
                 let mut wide = Clusters::NONE;
@@ -403,7 +410,7 @@ impl Access {
                     }
                 }
                 let widened = wide.iter().find(|copy| {
-                    let wanted = clusters.unwrap_or(Clusters::one(*copy));
+                    let wanted = always.wanted(*copy);
                     !self.always_from(fleet, &always, *copy).is_subset(&wanted)
                 });
                 if let Some(copy) = widened {

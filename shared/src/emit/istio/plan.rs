@@ -279,9 +279,18 @@ struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
+    /// The routes of a caller. A description that an earlier route takes as well is left out, and so is a route without
+    /// one: Istio warns about rules that no request can reach.
     fn routes(&mut self, edge: &Edge) -> Vec<RoutePlan> {
-        let mut plans: Vec<RoutePlan> =
-            edge.matched.iter().map(|matched| self.route(&matched.route, matched.matches.clone())).collect();
+        let mut taken: BTreeSet<&RequestMatch> = BTreeSet::new();
+        let mut plans = Vec::new();
+        for matched in &edge.matched {
+            let matches: Vec<RequestMatch> =
+                matched.matches.iter().filter(|request| taken.insert(*request)).cloned().collect();
+            if !matches.is_empty() {
+                plans.push(self.route(&matched.route, matches));
+            }
+        }
         plans.push(self.route(&edge.base, Vec::new()));
         plans
     }
