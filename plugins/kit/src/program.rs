@@ -1,21 +1,32 @@
 //! How a plugin begins: the name it was called by, and kubectl's exit codes for a wrong command line.
 
+use crate::complete;
 use crate::run::{self, Outcome};
 use clap::{ArgMatches, Command};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Reads the command line and runs what it says. `part` is the plugin's word: `expose` in `kubectl mesh expose`.
 #[must_use]
 pub fn main(command: Command, part: &str, body: impl FnOnce(&ArgMatches) -> Outcome) -> ExitCode {
-    let called = std::env::args_os().next().unwrap_or_default();
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let called = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
+    if let Some(words) = complete::asked(&arguments) {
+        return run::main(1, || {
+            run::print(&complete::answer(command, &words))?;
+            Ok(0)
+        });
+    }
+    // `diff` answers with 1, so trouble is something else.
+    let trouble = if std::env::args_os().any(|word| word == "diff") { 2 } else { 1 };
     let stem = Path::new(&called).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     match spelled(command, part, &stem).try_get_matches() {
-        Ok(matches) => run::main(1, || body(&matches)),
+        Ok(matches) => run::main(trouble, || body(&matches)),
         Err(error) => {
             // Nobody is left to tell if this fails.
             let _ = error.print();
-            ExitCode::from(u8::from(error.use_stderr()))
+            ExitCode::from(if error.use_stderr() { trouble } else { 0 })
         }
     }
 }
@@ -55,7 +66,10 @@ mod tests {
             ("anything", "kubectl mesh expose"),
         ] {
             let help = help(stem);
-            assert!(help.contains(&format!("Usage: {typed} get\n")) && help.ends_with(&format!("{typed} get\n")), "{help}");
+            assert!(
+                help.contains(&format!("Usage: {typed} get\n")) && help.ends_with(&format!("{typed} get\n")),
+                "{help}"
+            );
         }
     }
 }

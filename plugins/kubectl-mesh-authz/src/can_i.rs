@@ -58,7 +58,8 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     let fleet = &world.effective.fleet;
     let namespace = args.namespace.as_deref();
     let (caller, from) = input::caller(fleet, &args.caller, namespace)?;
-    let from = from.with_context(|| format!("\"{}\" does not say from where; write NAMESPACE/NAME@CLUSTER", args.caller))?;
+    let from =
+        from.with_context(|| format!("\"{}\" does not say from where; write NAMESPACE/NAME@CLUSTER", args.caller))?;
     let service = input::service(fleet, &args.service, namespace)?;
     let copy = input::cluster(fleet, &args.within)?;
     for (id, cluster, text) in [(caller, from, &args.caller), (service, copy, &args.service)] {
@@ -91,11 +92,18 @@ fn explain(world: &World, service: ServiceId, answer: Answer, verdict: &Verdict,
             let only = if conditions.is_empty() { String::new() } else { format!(", only {conditions}") };
             format!("yes - {} allows it{only}\n", said(rule))
         }
-        (None, Answer::Open) => "yes - no AccessPolicy holds for the service: everyone in the mesh may call it\n".to_owned(),
+        (None, Answer::Open) => {
+            "yes - no AccessPolicy holds for the service: everyone in the mesh may call it\n".to_owned()
+        }
         (None, Answer::Audit) => format!("yes - {} only audits: the call is logged\n", origin(world, service)),
         (None, Answer::Enforce) => {
-            let request = if args.port.is_some() || args.method.is_some() || args.path.is_some() { "this" } else { "any" };
-            format!("no - {} does not allow {request} request of the caller in {}\n", origin(world, service), args.within)
+            let request =
+                if args.port.is_some() || args.method.is_some() || args.path.is_some() { "this" } else { "any" };
+            format!(
+                "no - {} does not allow {request} request of the caller in {}\n",
+                origin(world, service),
+                args.within
+            )
         }
     }
 }

@@ -54,6 +54,20 @@ Examples:
 Examples:
   kubectl mesh authz render --cluster cluster-1 -f fleet/")]
     Render(verb::render::Flags),
+    /// Show what apply would change in the clusters, as far as these kinds of objects go
+    #[command(after_help = "\
+Exit code: 0 no differences, 1 differences, 2 something could not be compared.
+
+Examples:
+  kubectl mesh authz diff -f fleet/
+  kubectl mesh authz diff --cluster eks -f fleet/")]
+    Diff(mesh_live::diff::Flags),
+    /// Make the clusters hold what the intents want, as far as these kinds of objects go
+    #[command(after_help = "\
+Examples:
+  kubectl mesh authz apply --dry-run=server -f fleet/
+  kubectl mesh authz apply --cluster eks -f fleet/")]
+    Apply(mesh_live::apply::Flags),
     Remove(remove::Args),
 }
 
@@ -70,6 +84,8 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Get(flags) => verb::get::run(input, flags, intent::Kind::AccessPolicy, &get::COLUMNS),
         Verb::Explain(flags) => verb::explain::run(input, flags, intent::Kind::AccessPolicy, protects),
         Verb::Render(flags) => verb::render::run(input, flags, &KINDS),
+        Verb::Diff(flags) => mesh_live::diff::diff(input, flags, &KINDS),
+        Verb::Apply(flags) => mesh_live::apply::apply(input, flags, &KINDS),
         Verb::Remove(args) => remove::run(input, args),
     }
 }

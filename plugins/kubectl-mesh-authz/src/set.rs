@@ -104,7 +104,8 @@ fn fields(id: &Id, args: &Args, there: Option<&Node>) -> anyhow::Result<Vec<Fiel
 
 /// The callers and their rule.
 fn rule(args: &Args) -> anyhow::Result<Option<(Value, Value)>> {
-    let conditions = args.within.is_some() || !args.ports.is_empty() || !args.methods.is_empty() || !args.paths.is_empty();
+    let conditions =
+        args.within.is_some() || !args.ports.is_empty() || !args.methods.is_empty() || !args.paths.is_empty();
     if args.allow.is_empty() && args.allow_account.is_empty() {
         if conditions {
             bail!("--in, --ports, --methods and --paths belong to a rule; name its callers with --allow");

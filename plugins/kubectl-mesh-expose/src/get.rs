@@ -4,11 +4,8 @@ use mesh::World;
 use mesh::fleet::{ClusterId, Clusters, ServiceId};
 use mesh_kit::verb::get::{Columns, Written};
 
-pub(crate) const COLUMNS: Columns = Columns {
-    headers: &["HOSTNAMES", "CLUSTERS", "DEPENDENTS"],
-    wide: &["PORTS", "OBJECTS"],
-    cells,
-};
+pub(crate) const COLUMNS: Columns =
+    Columns { headers: &["HOSTNAMES", "CLUSTERS", "DEPENDENTS"], wide: &["PORTS", "OBJECTS"], cells };
 
 fn cells(world: &World, document: &Written<'_>, wide: bool) -> Vec<String> {
     let fleet = &world.effective.fleet;

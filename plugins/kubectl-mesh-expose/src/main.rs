@@ -5,10 +5,10 @@ mod get;
 mod set;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use mesh::World;
 use mesh::intent;
 use mesh::manifest::Kind;
 use mesh::resolve::Edge;
-use mesh::World;
 use mesh_kit::input::Input;
 use mesh_kit::program;
 use mesh_kit::run::Outcome;
@@ -16,14 +16,8 @@ use mesh_kit::verb;
 use std::process::ExitCode;
 
 /// The kinds of objects that exist because services are reached from other clusters.
-const KINDS: [Kind; 6] = [
-    Kind::Service,
-    Kind::ServiceEntry,
-    Kind::Gateway,
-    Kind::DestinationRule,
-    Kind::VirtualService,
-    Kind::Sidecar,
-];
+const KINDS: [Kind; 6] =
+    [Kind::Service, Kind::ServiceEntry, Kind::Gateway, Kind::DestinationRule, Kind::VirtualService, Kind::Sidecar];
 
 /// Services of a fleet of meshes: where they run, what they depend on, how other clusters reach them.
 #[derive(Parser)]
@@ -57,6 +51,20 @@ Examples:
   kubectl mesh expose render --cluster cluster-1 -f fleet/
   kubectl mesh expose render --cluster cluster-1 -o name -f fleet/")]
     Render(verb::render::Flags),
+    /// Show what apply would change in the clusters, as far as these kinds of objects go
+    #[command(after_help = "\
+Exit code: 0 no differences, 1 differences, 2 something could not be compared.
+
+Examples:
+  kubectl mesh expose diff -f fleet/
+  kubectl mesh expose diff --cluster eks -f fleet/")]
+    Diff(mesh_live::diff::Flags),
+    /// Make the clusters hold what the intents want, as far as these kinds of objects go
+    #[command(after_help = "\
+Examples:
+  kubectl mesh expose apply --dry-run=server -f fleet/
+  kubectl mesh expose apply --cluster eks -f fleet/")]
+    Apply(mesh_live::apply::Flags),
     /// Take a service's document out of its file
     #[command(after_help = "\
 Examples:
@@ -76,6 +84,8 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Get(flags) => verb::get::run(input, flags, intent::Kind::MeshService, &get::COLUMNS),
         Verb::Explain(flags) => verb::explain::run(input, flags, intent::Kind::MeshService, is_called),
         Verb::Render(flags) => verb::render::run(input, flags, &KINDS),
+        Verb::Diff(flags) => mesh_live::diff::diff(input, flags, &KINDS),
+        Verb::Apply(flags) => mesh_live::apply::apply(input, flags, &KINDS),
         Verb::Remove(flags) => verb::remove::run(input, flags, intent::Kind::MeshService, |_, _| String::new()),
     }
 }

@@ -91,9 +91,7 @@ fn fields(args: &Args) -> anyhow::Result<Vec<Field<'_>>> {
 
 fn label_field(text: &str) -> anyhow::Result<Field<'_>> {
     match (text.split_once('='), text.strip_suffix('-')) {
-        (Some((key, value)), _) if !key.is_empty() => {
-            Ok((vec!["metadata", "labels", key], Some(Value::text(value))))
-        }
+        (Some((key, value)), _) if !key.is_empty() => Ok((vec!["metadata", "labels", key], Some(Value::text(value)))),
         (None, Some(key)) if !key.is_empty() => Ok((vec!["metadata", "labels", key], None)),
         _ => bail!("\"{text}\" is no label; write KEY=VALUE, or KEY- to remove it"),
     }

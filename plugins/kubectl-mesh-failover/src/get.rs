@@ -3,11 +3,8 @@
 use mesh::World;
 use mesh_kit::verb::get::{Columns, Written};
 
-pub(crate) const COLUMNS: Columns = Columns {
-    headers: &["TO", "FROM", "ORDER", "EXCLUDE", "WEIGHTS"],
-    wide: &["MATCH", "CALLERS"],
-    cells,
-};
+pub(crate) const COLUMNS: Columns =
+    Columns { headers: &["TO", "FROM", "ORDER", "EXCLUDE", "WEIGHTS"], wide: &["MATCH", "CALLERS"], cells };
 
 fn cells(world: &World, document: &Written<'_>, wide: bool) -> Vec<String> {
     let to = match document.says(&["spec", "to", "namespace"]) {

@@ -53,6 +53,20 @@ Examples:
 Examples:
   kubectl mesh failover render --cluster cluster-1 -f fleet/")]
     Render(verb::render::Flags),
+    /// Show what apply would change in the clusters, as far as these kinds of objects go
+    #[command(after_help = "\
+Exit code: 0 no differences, 1 differences, 2 something could not be compared.
+
+Examples:
+  kubectl mesh failover diff -f fleet/
+  kubectl mesh failover diff --cluster eks -f fleet/")]
+    Diff(mesh_live::diff::Flags),
+    /// Make the clusters hold what the intents want, as far as these kinds of objects go
+    #[command(after_help = "\
+Examples:
+  kubectl mesh failover apply --dry-run=server -f fleet/
+  kubectl mesh failover apply --cluster eks -f fleet/")]
+    Apply(mesh_live::apply::Flags),
     /// Take a traffic policy's document out of its file
     #[command(after_help = "\
 Examples:
@@ -74,6 +88,8 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Simulate(args) => simulate::run(input, args),
         Verb::Drain(args) => drain::run(input, args),
         Verb::Render(flags) => verb::render::run(input, flags, &KINDS),
+        Verb::Diff(flags) => mesh_live::diff::diff(input, flags, &KINDS),
+        Verb::Apply(flags) => mesh_live::apply::apply(input, flags, &KINDS),
         Verb::Remove(flags) => verb::remove::run(input, flags, intent::Kind::TrafficPolicy, |_, _| String::new()),
     }
 }

@@ -129,9 +129,9 @@ fn routes<'a>(world: &'a World, down: &Clusters) -> impl Iterator<Item = (&'a Ed
     let down = *down;
     world.effective.edges.iter().filter(move |edge| !down.contains(edge.cluster)).flat_map(|edge| {
         let matched = edge.matched.iter().filter(|matched| matched.policies.len() == 1);
-        std::iter::once((edge, &edge.base, None)).chain(matched.map(move |matched| {
-            (edge, &matched.route, Some(matched.matches.iter().map(Into::into).collect()))
-        }))
+        std::iter::once((edge, &edge.base, None)).chain(
+            matched.map(move |matched| (edge, &matched.route, Some(matched.matches.iter().map(Into::into).collect()))),
+        )
     })
 }
 
@@ -236,5 +236,5 @@ fn summary(world: &World, rows: &[Moved], down: &Clusters) -> String {
     let lost = rows.iter().filter(|row| row.lost > 0).count();
     let moved = rows.iter().filter(|row| row.lost == 0 && row.before != row.after).count();
     let gone = world.effective.edges.iter().filter(|edge| down.contains(edge.cluster)).count();
-    format!("{lost} callers lose requests, {moved} are served from elsewhere, {gone} are down themselves.")
+    format!("Callers that lose requests: {lost}; served from elsewhere: {moved}; down themselves: {gone}.")
 }

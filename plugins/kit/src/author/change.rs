@@ -77,7 +77,9 @@ pub fn set<'a>(
             let path = if path.is_dir() { path.join(id.file_name()) } else { path.clone() };
             let before = existing(&path)?;
             if before.is_some() && path.extension().is_some_and(|extension| extension == "json") {
-                return Err(anyhow::anyhow!("{} is JSON and holds one document; name another file", path.display()).into());
+                return Err(
+                    anyhow::anyhow!("{} is JSON and holds one document; name another file", path.display()).into()
+                );
             }
             let text = documents::append(before.as_deref().unwrap_or_default(), &text);
             Change { path, before, after: Some(text), verb: "created" }
@@ -107,7 +109,8 @@ pub fn edit<'a>(
         run::print(&format!("{} unchanged\n", id.qualified()))?;
         return Ok(0);
     }
-    let change = Change { path: found.path, before: Some(found.text.to_owned()), after: Some(text), verb: "configured" };
+    let change =
+        Change { path: found.path, before: Some(found.text.to_owned()), after: Some(text), verb: "configured" };
     fleet.carry_out(&change, id, author, more)
 }
 
@@ -120,8 +123,8 @@ pub fn remove(input: &Input, author: &Author, id: &Id, more: MoreEffect) -> Outc
     let fleet = Files::read(input, author.file.as_deref())?;
     let found = fleet.find(id)?.with_context(|| fleet.missing(id))?;
     fleet.accept(&found, id, author.file.as_deref())?;
-    let after = documents::remove(found.text, found.document)
-        .with_context(|| format!("{id} in {}", found.path.display()))?;
+    let after =
+        documents::remove(found.text, found.document).with_context(|| format!("{id} in {}", found.path.display()))?;
     let change = Change { path: found.path, before: Some(found.text.to_owned()), after, verb: "removed" };
     fleet.carry_out(&change, id, author, more)
 }
@@ -159,7 +162,8 @@ impl Files {
         if let Some(path) = edited.filter(|path| path.exists()) {
             let known: BTreeSet<PathBuf> = files.iter().filter_map(|file| fs::canonicalize(&file.path).ok()).collect();
             let (more, problems) = mesh_files::read(&[path.to_owned()], &Bounds::default());
-            let new = more.into_iter().filter(|file| fs::canonicalize(&file.path).is_ok_and(|path| !known.contains(&path)));
+            let new =
+                more.into_iter().filter(|file| fs::canonicalize(&file.path).is_ok_and(|path| !known.contains(&path)));
             files.extend(new);
             found.extend(problems);
         }

@@ -81,10 +81,8 @@ pub fn write(id: &Id, fields: &[Field<'_>]) -> String {
             place(&mut root, path, value);
         }
     }
-    let mut metadata = Value::map([
-        ("name", Some(Value::text(&*id.name))),
-        ("namespace", id.namespace.as_deref().map(Value::text)),
-    ]);
+    let mut metadata =
+        Value::map([("name", Some(Value::text(&*id.name))), ("namespace", id.namespace.as_deref().map(Value::text))]);
     let mut text = format!("apiVersion: {}\nkind: {}\n", scalar(API_VERSION, false), id.kind.as_str());
     let Value::Map(fields) = root else { return text };
     let mut spec = None;
@@ -171,9 +169,10 @@ pub fn remove(text: &str, index: usize) -> anyhow::Result<Option<String>> {
     } else {
         let below = &body[own.end..];
         let blank = below.len() - below.trim_start().len();
-        let marker = below.trim_start().strip_prefix("---").map_or(0, |rest| {
-            blank + 3 + rest.find('\n').map_or(rest.len(), |index| index + 1)
-        });
+        let marker = below
+            .trim_start()
+            .strip_prefix("---")
+            .map_or(0, |rest| blank + 3 + rest.find('\n').map_or(rest.len(), |index| index + 1));
         own.start..own.end + marker
     };
     let left = format!("{}{}", &body[..cut.start], &body[cut.end..]);

@@ -94,9 +94,10 @@ fn same_beside(a: &Node, b: &Node, path: &[&str]) -> bool {
     };
     let others = |entries: &[Entry]| entries.iter().filter(|entry| &*entry.key != *first).count();
     others(entries_of_a) == others(entries_of_b)
-        && entries_of_a.iter().filter(|entry| &*entry.key != *first).all(|entry| {
-            entries_of_b.iter().any(|other| other.key == entry.key && same(&other.node, &entry.node))
-        })
+        && entries_of_a
+            .iter()
+            .filter(|entry| &*entry.key != *first)
+            .all(|entry| entries_of_b.iter().any(|other| other.key == entry.key && same(&other.node, &entry.node)))
         && match (a.get(first), b.get(first)) {
             (Some(a), Some(b)) => same_beside(a, b, rest),
             _ => true,
@@ -176,7 +177,10 @@ impl Editor<'_> {
         let colon = self.layout.colon(entry);
         let span = self.layout.value_span(entry);
         let key = self.layout.offset(entry.place);
-        let text = if self.layout.is_flow(map) || self.json || matches!(wanted, Value::Text(_) | Value::Number(_) | Value::Bool(_)) {
+        let text = if self.layout.is_flow(map)
+            || self.json
+            || matches!(wanted, Value::Text(_) | Value::Number(_) | Value::Bool(_))
+        {
             format!(" {}", wanted.on_one_line(self.json))
         } else {
             let column = self.layout.column(key);
@@ -193,7 +197,9 @@ impl Editor<'_> {
             (Read::Map(entries), Value::Map(fields)) if !entries.is_empty() && !fields.is_empty() => {
                 self.reconcile_map(node, entries, fields, pieces)
             }
-            (Read::Seq(items), Value::List(values) | Value::Lines(values)) if !items.is_empty() && !values.is_empty() => {
+            (Read::Seq(items), Value::List(values) | Value::Lines(values))
+                if !items.is_empty() && !values.is_empty() =>
+            {
                 self.reconcile_list(node, items, values, pieces)
             }
             _ => {
@@ -221,7 +227,10 @@ impl Editor<'_> {
         let new: Vec<(String, Value)> =
             fields.iter().filter(|(key, _)| entries.iter().all(|entry| *entry.key != **key)).cloned().collect();
         if gone.len() == entries.len() {
-            pieces.push(Piece { range: self.layout.span(node), text: Value::Map(fields.to_vec()).on_one_line(self.json) });
+            pieces.push(Piece {
+                range: self.layout.span(node),
+                text: Value::Map(fields.to_vec()).on_one_line(self.json),
+            });
             return Ok(());
         }
         self.remove_entries(node, entries, &gone, pieces)?;
@@ -248,14 +257,13 @@ impl Editor<'_> {
             let gap = if own_lines { format!("{}{}", self.newline, " ".repeat(column)) } else { " ".to_owned() };
             let text: String = fields
                 .iter()
-                .map(|(key, value)| {
-                    format!(",{gap}{}: {}", scalar(key, self.json), value.on_one_line(self.json))
-                })
+                .map(|(key, value)| format!(",{gap}{}: {}", scalar(key, self.json), value.on_one_line(self.json)))
                 .collect();
             pieces.push(Piece { range: end..end, text });
         } else {
             let end = self.layout.line_end(end);
-            let text = fields.iter().map(|(key, value)| self.newline.to_owned() + &value.field(key, column, self.newline));
+            let text =
+                fields.iter().map(|(key, value)| self.newline.to_owned() + &value.field(key, column, self.newline));
             pieces.push(Piece { range: end..end, text: text.collect() });
         }
         Ok(())
@@ -269,10 +277,8 @@ impl Editor<'_> {
         gone: &[usize],
         pieces: &mut Vec<Piece>,
     ) -> anyhow::Result<()> {
-        let spans: Vec<Range<usize>> = entries
-            .iter()
-            .map(|entry| self.layout.offset(entry.place)..self.layout.value_span(entry).end)
-            .collect();
+        let spans: Vec<Range<usize>> =
+            entries.iter().map(|entry| self.layout.offset(entry.place)..self.layout.value_span(entry).end).collect();
         if self.layout.is_flow(node) {
             return self.remove_in_brackets(&spans, gone, pieces);
         }
@@ -316,7 +322,8 @@ impl Editor<'_> {
             } else {
                 spans[index - 1].end..spans[*index].end
             };
-            let between = if *index < first_left { spans[*index].end..range.end } else { range.start..spans[*index].start };
+            let between =
+                if *index < first_left { spans[*index].end..range.end } else { range.start..spans[*index].start };
             if self.layout.text[between].contains('#') {
                 bail!("a comment stands between the brackets");
             }
@@ -540,7 +547,8 @@ spec:
 
     #[test]
     fn empty_fields_get_their_value() {
-        let after = edit("spec:\n  expose:  # soon\n  egress: open\n", "spec.expose.hostnames", Some(Value::texts(["a.b"])));
+        let after =
+            edit("spec:\n  expose:  # soon\n  egress: open\n", "spec.expose.hostnames", Some(Value::texts(["a.b"])));
         assert_eq!(after, "spec:\n  expose:\n    hostnames: [a.b]  # soon\n  egress: open\n");
     }
 

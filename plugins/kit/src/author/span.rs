@@ -97,7 +97,10 @@ impl<'a> Layout<'a> {
                 _ => self.span(item).end,
             }),
             Value::Str(text) => self.string_end(start, text),
-            _ => start + self.text[start..].find([' ', '\t', '\r', '\n', ',', ']', '}']).unwrap_or(self.text.len() - start),
+            _ => {
+                start
+                    + self.text[start..].find([' ', '\t', '\r', '\n', ',', ']', '}']).unwrap_or(self.text.len() - start)
+            }
         }
     }
 

@@ -161,12 +161,7 @@ pub(super) fn scalar(text: &str, json: bool) -> String {
 }
 
 fn is_read_as_string(text: &str) -> bool {
-    let file = File {
-        path: String::new(),
-        relative: String::new(),
-        bytes: text.as_bytes().to_vec(),
-        explicit: false,
-    };
+    let file = File { path: String::new(), relative: String::new(), bytes: text.as_bytes().to_vec(), explicit: false };
     let (nodes, _) = mesh::source::read(0, &file, &Limits::default());
     matches!(nodes.as_slice(), [node] if node.as_str() == Some(text))
 }

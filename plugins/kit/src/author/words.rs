@@ -103,11 +103,7 @@ pub fn caller(text: &str, key: &'static str) -> anyhow::Result<Value> {
         None => (None, who),
     };
     let there = |text: &str| (!text.is_empty()).then(|| Value::text(text));
-    let value = Value::map([
-        (key, there(name)),
-        ("namespace", namespace.and_then(there)),
-        ("clusters", place),
-    ]);
+    let value = Value::map([(key, there(name)), ("namespace", namespace.and_then(there)), ("clusters", place)]);
     if value == Value::Map(Vec::new()) {
         bail!("\"{text}\" names no caller; write SERVICE, NAMESPACE/SERVICE or SERVICE@CLUSTER");
     }
@@ -169,7 +165,10 @@ mod tests {
         assert_eq!(line(clusters("all")), "all");
         assert_eq!(line(clusters("eks,hosting=on-prem:region=same")), "[eks, {hosting: on-prem, region: same}]");
         assert_eq!(line(order("local,wine+canary=true,all")), "[local, [wine, {canary: \"true\"}], all]");
-        assert_eq!(line(caller("shop/web@eks,tier=foo", "service")), "{service: web, namespace: shop, clusters: [eks, {tier: foo}]}");
+        assert_eq!(
+            line(caller("shop/web@eks,tier=foo", "service")),
+            "{service: web, namespace: shop, clusters: [eks, {tier: foo}]}"
+        );
         assert_eq!(line(caller("shop/", "service")), "{namespace: shop}");
         assert_eq!(line(caller("@all", "service")), "{clusters: all}");
         assert_eq!(line(port("grpc=9090:8080/grpc")), "{name: grpc, port: 9090, targetPort: 8080, protocol: GRPC}");

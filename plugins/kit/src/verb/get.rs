@@ -101,9 +101,7 @@ pub fn run(input: &Input, flags: &Flags, kind: Kind, columns: &Columns) -> Outco
         flags.names.iter().filter(|name| !all.iter().any(|document| is_named(document, name, flags))).collect();
     let shown: Vec<&Written<'_>> = all
         .iter()
-        .filter(|document| {
-            flags.names.is_empty() || flags.names.iter().any(|name| is_named(document, name, flags))
-        })
+        .filter(|document| flags.names.is_empty() || flags.names.iter().any(|name| is_named(document, name, flags)))
         .filter(|document| flags.namespace.is_none() || flags.namespace == document.namespace)
         .filter(|document| conditions.iter().all(|condition| condition.holds(&document.node)))
         .collect();
@@ -139,7 +137,8 @@ fn is_named(document: &Written<'_>, text: &str, flags: &Flags) -> bool {
     match text.split_once('/') {
         Some((namespace, name)) => document.namespace.as_deref() == Some(namespace) && document.name == name,
         None => {
-            document.name == text && flags.namespace.as_ref().is_none_or(|wanted| document.namespace.as_ref() == Some(wanted))
+            document.name == text
+                && flags.namespace.as_ref().is_none_or(|wanted| document.namespace.as_ref() == Some(wanted))
         }
     }
 }

@@ -28,8 +28,7 @@ pub fn run(input: &Input, flags: &Flags, kinds: &[Kind]) -> Outcome {
     let cluster = input::cluster(&world.effective.fleet, &flags.cluster)?;
     let rendered = world.render(cluster).map_err(|found| input::refuse(&world, &found))?;
     input::warn(&world, &rendered.found, Severity::Warning);
-    let objects: Vec<Object> =
-        rendered.objects.into_iter().filter(|object| kinds.contains(&object.kind)).collect();
+    let objects: Vec<Object> = rendered.objects.into_iter().filter(|object| kinds.contains(&object.kind)).collect();
     if objects.is_empty() {
         eprintln!("No resources found: cluster {} needs none of these kinds.", flags.cluster);
         return Ok(0);
