@@ -1,6 +1,7 @@
 //! What the kubectl plugins share, and what needs no cluster: flags, exit codes, tables, rendered folders.
 
 pub mod author;
+pub mod complete;
 pub mod explain;
 pub mod findings;
 pub mod folder;

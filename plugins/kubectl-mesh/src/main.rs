@@ -3,9 +3,11 @@
 mod apply;
 mod check;
 mod clusters;
+mod completion;
 mod diff;
 mod discover;
 mod explain;
+mod neighbour;
 mod render;
 mod requirements;
 mod schema;
@@ -13,8 +15,10 @@ mod status;
 mod version;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use mesh_kit::complete;
 use mesh_kit::input::Input;
 use mesh_kit::run::{self, Outcome};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Steer a fleet of service meshes by a few documents in Git: each cluster's own mesh resources, rendered from intents.
@@ -23,7 +27,8 @@ use std::process::ExitCode;
     name = "kubectl-mesh",
     bin_name = "kubectl mesh",
     disable_help_subcommand = true,
-    arg_required_else_help = true
+    arg_required_else_help = true,
+    after_help = neighbour::HELP
 )]
 struct Cli {
     #[command(flatten)]
@@ -34,6 +39,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    #[command(hide = true)]
+    Expose(neighbour::Args),
+    #[command(hide = true)]
+    Failover(neighbour::Args),
+    #[command(hide = true)]
+    Authz(neighbour::Args),
     Render(render::Args),
     Check(check::Args),
     Explain(explain::Args),
@@ -43,10 +54,21 @@ enum Verb {
     Clusters(clusters::Args),
     Discover(discover::Args),
     Schema(schema::Args),
+    Completion(completion::Args),
     Version(version::Args),
 }
 
 fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some((word, rest)) = neighbour::called(&arguments) {
+        return run::main(1, || neighbour::run(word, rest));
+    }
+    if let Some(words) = complete::asked(&arguments) {
+        return match neighbour::asked(&words) {
+            Some((word, question)) => run::main(1, || neighbour::run(word, &question)),
+            None => run::main(1, || completion::answer(Cli::command(), &words)),
+        };
+    }
     let matches = Cli::command().get_matches();
     // These two answer with 1, so trouble is something else.
     let trouble = if matches!(matches.subcommand_name(), Some("check" | "diff")) { 2 } else { 1 };
@@ -58,6 +80,9 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Outcome {
     match &cli.verb {
+        Verb::Expose(args) => neighbour::run_after_flags("expose", &cli.input.filename, args),
+        Verb::Failover(args) => neighbour::run_after_flags("failover", &cli.input.filename, args),
+        Verb::Authz(args) => neighbour::run_after_flags("authz", &cli.input.filename, args),
         Verb::Render(args) => render::run(&cli.input, args),
         Verb::Check(args) => check::run(&cli.input, args),
         Verb::Explain(args) => explain::run(&cli.input, args),
@@ -67,6 +92,7 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Clusters(args) => clusters::run(&cli.input, args),
         Verb::Discover(args) => discover::run(&cli.input, args),
         Verb::Schema(args) => schema::run(args),
+        Verb::Completion(args) => completion::run(Cli::command(), args),
         Verb::Version(args) => version::run(args),
     }
 }
