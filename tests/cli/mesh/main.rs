@@ -6,6 +6,7 @@ mod cases;
 mod expected;
 mod golden;
 mod input;
+mod names;
 mod render;
 #[path = "../support.rs"]
 mod support;
