@@ -186,9 +186,10 @@ func (r AccessRow) probes(port Port) []*Request {
 	}
 	slices.Sort(methods)
 	slices.Sort(paths)
+	methods, paths = slices.Compact(methods), slices.Compact(paths)
 	var out []*Request
-	for _, method := range slices.Compact(methods) {
-		for _, path := range slices.Compact(paths) {
+	for _, method := range methods {
+		for _, path := range paths {
 			out = append(out, &Request{Host: "judge.example", Method: method, Path: path})
 		}
 	}

@@ -215,7 +215,8 @@ impl Build<'_> {
                 self.suggested += 1;
                 let most = if self.suggested > MOST_SUGGESTIONS { 0 } else { usize::MAX };
                 let near = self.index.keys().filter(|(other, _)| other == namespace).map(|(_, name)| name.as_str());
-                did_you_mean(name, near.take(most)).unwrap_or_else(|| "write a MeshService for it, or correct the name".to_owned())
+                did_you_mean(name, near.take(most))
+                    .unwrap_or_else(|| "write a MeshService for it, or correct the name".to_owned())
             };
             self.report(
                 Diagnostic::new(&codes::UNKNOWN_SERVICE, place, format!("no MeshService is called {namespace}/{name}"))

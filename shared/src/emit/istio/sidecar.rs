@@ -1,7 +1,6 @@
 //! Sidecars: what the proxies of a service see, where it wants that limited to what it declares.
 
-use super::plan::Plan;
-use super::{View, names};
+use super::{View, names, plan};
 use crate::diagnostic::Diagnostics;
 use crate::fleet::{Service, ServiceId};
 use crate::intent::service::Egress;
@@ -32,13 +31,20 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
                 provider.namespace
             ));
         }
-        if view.effective.edge(id, view.cluster, dependency.provider).is_some_and(crate::resolve::Edge::is_served) {
-            let edges: Vec<_> =
-                view.effective.edges_from(view.cluster).filter(|edge| edge.provider == dependency.provider).collect();
-            // Findings about the plan are told where its objects are rendered.
-            let plan = Plan::of(view, &edges, &mut Diagnostics::default());
-            visible
-                .extend(plan.fronts.iter().map(|front| format!("{}/{}", view.home(dependency.provider), front.name)));
+        if let Some(edge) = view.effective.edge(id, view.cluster, dependency.provider) {
+            documents.extend(plan::intents(view, dependency.provider, std::iter::once(edge)));
+            if edge.is_served() {
+                let edges: Vec<_> = view
+                    .effective
+                    .edges_from(view.cluster)
+                    .filter(|edge| edge.provider == dependency.provider)
+                    .collect();
+                // Findings about the plan are told where its objects are rendered.
+                let plan = plan::Plan::of(view, &edges, &mut Diagnostics::default());
+                let home = view.home(dependency.provider);
+                visible.extend(plan.fronts.iter().map(|front| format!("{home}/{}", front.name)));
+                documents.extend(view.home_documents(dependency.provider));
+            }
         }
         if !visible.is_empty() {
             documents.insert(provider.origin.document);
