@@ -222,20 +222,19 @@ async fn place(api: &Api, facts: &mut Facts) -> Result<(), Error> {
     Ok(())
 }
 
-/// Version, revision and mesh configuration, from istiod's Deployment and ConfigMap.
+/// Version, revision and mesh configuration, from istiod's pods and ConfigMap.
 async fn control_plane(api: &Api, facts: &mut Facts) -> Result<(), Error> {
-    let deployments =
-        api.list("/apis/apps/v1/namespaces/istio-system/deployments", "labelSelector=app%3Distiod").await?;
-    // During an upgrade by revisions there are two; the newer one is where the cluster is going.
-    let istiod = deployments.iter().max_by_key(|istiod| istiod["metadata"]["creationTimestamp"].as_str());
-    let revision = istiod.and_then(|istiod| istiod["metadata"]["labels"]["istio.io/rev"].as_str()).unwrap_or("default");
-    if let Some(istiod) = istiod {
-        let name = istiod["metadata"]["name"].as_str().unwrap_or_default();
-        let image = istiod["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
+    let pods = api.list("/api/v1/namespaces/istio-system/pods", "labelSelector=app%3Distiod").await?;
+    // During an upgrade by revisions there are two kinds; the newest pod is where the cluster is going.
+    let istiod = pods.iter().max_by_key(|pod| pod["metadata"]["creationTimestamp"].as_str());
+    let revision = istiod.and_then(|pod| pod["metadata"]["labels"]["istio.io/rev"].as_str()).unwrap_or("default");
+    if let Some(pod) = istiod {
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+        let image = pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
         let tag = image.split('@').next().and_then(|image| image.rsplit_once(':')).map_or("", |(_, tag)| tag);
         let minor: Vec<&str> = tag.splitn(3, ['.', '-']).take(2).collect();
         if minor.len() == 2 && minor.iter().all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit())) {
-            let source = format!("image {image} of Deployment istio-system/{name}, revision {revision}");
+            let source = format!("image {image} of Pod istio-system/{name}, revision {revision}");
             facts.add("mesh.version", minor.join("."), source);
         }
     }
