@@ -1,15 +1,14 @@
 //! The rules of a policy as they are written: one per set of callers, so that setting a rule again edits it.
 
+use crate::verdict::{self, Answer};
 use anyhow::bail;
 use mesh::World;
-use mesh::fleet::Clusters;
+use mesh::fleet::{Clusters, ServiceId};
 use mesh::source::{Node, Value as Read};
 use mesh_kit::author::value::Value;
 use mesh_kit::author::words;
 use mesh_kit::table::Rows;
-use std::collections::BTreeSet;
-
-use crate::verdict::{self, Answer};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The rules of a document.
 pub(crate) fn of(node: Option<&Node>) -> anyhow::Result<Vec<Value>> {
@@ -43,7 +42,10 @@ pub(crate) fn is_about(rule: &Value, callers: &Value) -> bool {
 
 /// Which calls are answered in another way after a change: `-` before, `+` after.
 pub(crate) fn effect(before: &World, after: &World) -> String {
-    let (old, new) = (answers(before), answers(after));
+    // A question about every caller is expensive in a large fleet: it is asked only where rules changed.
+    let (old, new) = (signatures(before), signatures(after));
+    let changed = |name: &String| old.get(name) != new.get(name);
+    let (old, new) = (answers(before, changed), answers(after, changed));
     let mut table = Rows::new(&["CLUSTER", "CALLER", "SERVICE", "IN", "BEFORE", "AFTER"]);
     let calls: BTreeSet<&Call> = old.keys().chain(new.keys()).collect();
     for call in calls {
@@ -62,13 +64,28 @@ pub(crate) fn effect(before: &World, after: &World) -> String {
 
 /// Service, the cluster of its copy, the caller's cluster, the caller.
 type Call = (String, String, String, String);
-type Answers = std::collections::BTreeMap<Call, &'static str>;
+type Answers = BTreeMap<Call, &'static str>;
 
-/// The answers of all copies that have a policy, and those of copies without one.
-fn answers(world: &World) -> Answers {
+/// What the copies of each service grant, in a form that can be compared.
+fn signatures(world: &World) -> BTreeMap<String, String> {
+    let (fleet, access) = (&world.effective.fleet, &world.effective.access);
+    let of = |id: ServiceId| {
+        let copies = fleet.service(id).runs;
+        let grants =
+            copies.iter().flat_map(|copy| access.grants(fleet, id, copy).into_iter().map(move |grant| (copy, grant)));
+        let grants: Vec<_> = grants.map(|(copy, grant)| (copy, grant.conditions, grant.identities)).collect();
+        format!("{:?} {copies:?} {grants:?}", access.service(id).mode)
+    };
+    fleet.service_ids().map(|(id, service)| (format!("{}/{}", service.namespace, service.name), of(id))).collect()
+}
+
+/// The answers of all copies of some services.
+fn answers(world: &World, wanted: impl Fn(&String) -> bool) -> Answers {
     let fleet = &world.effective.fleet;
     let mut answers = Answers::new();
-    for (id, service) in fleet.service_ids() {
+    let services =
+        fleet.service_ids().map(|(id, service)| (id, service, format!("{}/{}", service.namespace, service.name)));
+    for (id, service, name) in services.filter(|(.., name)| wanted(name)) {
         let copies: Clusters = service.runs;
         for copy in copies.iter() {
             for verdict in verdict::copy(world, id, copy).callers {
@@ -81,7 +98,7 @@ fn answers(world: &World) -> Answers {
                     (_, true) => "partly",
                 };
                 let call = (
-                    format!("{}/{}", service.namespace, service.name),
+                    name.clone(),
                     fleet.cluster(copy).name.to_string(),
                     caller.cluster.clone(),
                     format!("{}/{}", caller.namespace, caller.service),

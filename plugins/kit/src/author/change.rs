@@ -61,7 +61,7 @@ pub fn set<'a>(
             let text = documents::change(found.text, found.document, &fields(Some(&found.node))?)
                 .with_context(|| format!("{id} in {}", found.path.display()))?;
             if author.file.is_none() {
-                return fleet.print(id, found.path, text, more);
+                return fleet.print(id, &found.path, &text, more);
             }
             if text == found.text {
                 run::print(&format!("{} unchanged\n", id.qualified()))?;
@@ -72,7 +72,7 @@ pub fn set<'a>(
         None => {
             let text = documents::write(id, &fields(None)?);
             let Some(path) = &author.file else {
-                return fleet.print(id, PathBuf::from(id.file_name()), text, more);
+                return fleet.print(id, Path::new(&id.file_name()), &text, more);
             };
             let path = if path.is_dir() { path.join(id.file_name()) } else { path.clone() };
             let before = existing(&path)?;
@@ -243,11 +243,11 @@ impl Files {
     }
 
     /// The document alone on stdout, its effect on stderr.
-    fn print(&self, id: &Id, path: PathBuf, text: String, more: MoreEffect) -> Outcome {
-        let after = self.after(&path, Some(&text))?;
-        let (index, _) = documents::find(&text, id)?.context("the document is not in its own text")?;
+    fn print(&self, id: &Id, path: &Path, text: &str, more: MoreEffect) -> Outcome {
+        let after = self.after(path, Some(text))?;
+        let (index, _) = documents::find(text, id)?.context("the document is not in its own text")?;
         eprint!("{}", effect(&self.before, &after, more));
-        let document = documents::text_of(&text, index)?;
+        let document = documents::text_of(text, index)?;
         run::print(document)?;
         Ok(0)
     }

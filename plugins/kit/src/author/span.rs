@@ -109,10 +109,11 @@ impl<'a> Layout<'a> {
         let mut at = from;
         loop {
             at = self.skip_blanks(at);
-            if !self.text[at..].starts_with(',') {
-                return (at + 1).min(self.text.len());
+            match self.text[at..].chars().next() {
+                Some(',') => at += 1,
+                Some(']' | '}') => return at + 1,
+                _ => return at,
             }
-            at += 1;
         }
     }
 
@@ -157,9 +158,11 @@ impl<'a> Layout<'a> {
             _ => {
                 let mut at = start;
                 for c in text.chars().filter(|c| !c.is_whitespace()) {
-                    let rest = &self.text[at..];
-                    at += rest.len() - rest.trim_start().len();
-                    at += c.len_utf8().min(self.text.len() - at);
+                    let rest = self.text[at..].trim_start();
+                    if !rest.starts_with(c) {
+                        break;
+                    }
+                    at = self.text.len() - rest.len() + c.len_utf8();
                 }
                 at
             }
