@@ -456,6 +456,8 @@ fn align(items: &[Node], values: &[Value]) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value, clippy::panic, reason = "short tests, which fail by panicking")]
+
     use super::set;
     use crate::author::value::Value;
 
