@@ -5,6 +5,8 @@ use crate::MESH;
 use crate::expected::{assert_none, expect};
 use crate::support::{code, run, tests, text};
 use mesh::diagnostic::codes;
+use mesh::fleet::clusters::MAX_CLUSTERS;
+use mesh::source::Limits;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -44,7 +46,10 @@ fn every_code_has_a_case_and_every_case_a_code() {
         assert!(known.contains(id) && !name.is_empty(), "tests/cases/{case} is not called CODE-name");
         for entry in std::fs::read_dir(tests().join("cases").join(case)).unwrap() {
             let entry = entry.unwrap().file_name().into_string().unwrap();
-            assert!(["fleet", "expected.txt"].contains(&entry.as_str()) || !entry.starts_with('.'), "{case}/{entry}");
+            assert!(
+                ["fleet", "expected.txt", "deployment.yaml", "policy.yaml"].contains(&entry.as_str()),
+                "{case}/{entry}"
+            );
         }
     }
     let covered: BTreeSet<&str> = cases.iter().filter_map(|case| case.split('-').next()).chain(GENERATED).collect();
@@ -70,20 +75,37 @@ fn every_code_has_a_page() {
 }
 
 #[test]
-fn codes_are_distinct_and_never_change_their_family() {
+fn codes_are_listed_once_and_in_order() {
     let ids: Vec<&str> = codes::ALL.iter().map(|code| code.id).collect();
-    let mut sorted = ids.clone();
-    sorted.sort_unstable();
-    sorted.dedup();
-    assert_eq!(ids, sorted, "codes are listed once and in order");
-    for code in codes::ALL {
-        assert!(code.id.len() == 7 && code.id[4..].bytes().all(|b| b.is_ascii_digit()), "{}", code.id);
-        assert!(
-            code.title
-                .starts_with(|c: char| c.is_lowercase() || code.title.starts_with("alwaysAllow") || c.is_uppercase())
-        );
-        assert!(!code.title.ends_with('.'), "{}", code.title);
-    }
+    assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+    assert!(ids.iter().all(|id| id.len() == 7 && id[4..].bytes().all(|b| b.is_ascii_digit())), "{ids:?}");
+}
+
+/// The worlds behind [`GENERATED`].
+#[test]
+fn what_is_too_large_is_refused() {
+    let first_line = |content: String| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("fleet.yaml"), content).unwrap();
+        let output = run(MESH, folder.path(), &["check"]);
+        assert_eq!(code(&output), 1);
+        text(&output.stdout).lines().next().unwrap().to_owned()
+    };
+    let cluster = |number: usize| {
+        format!(
+            "apiVersion: meshintent.dev/v1alpha1\nkind: Cluster\nmetadata: {{name: c{number:04}}}\nspec: {{region: here, network: lan}}\n"
+        )
+    };
+    let one_too_many: Vec<String> = (0..=MAX_CLUSTERS).map(cluster).collect();
+    let line = format!(
+        "error: fleet.yaml:{}:18: {} clusters; one fleet has at most {MAX_CLUSTERS} [MESH222]",
+        5 * MAX_CLUSTERS + 3,
+        MAX_CLUSTERS + 1
+    );
+    assert_eq!(first_line(one_too_many.join("---\n")), line);
+    let documents = Limits::default().documents;
+    let line = format!("error: fleet.yaml:{}:1: more than {documents} documents in one file [MESH003]", documents + 1);
+    assert_eq!(first_line("---\n".repeat(documents + 10)), line);
 }
 
 /// The folders of cases.
