@@ -45,7 +45,7 @@ func (c *court) judgeHost(row Row, service *Service, istiod *Istiod, pod *Pod, h
 		return
 	}
 	for _, port := range service.Ports {
-		requests, err := c.requests(row, host, port)
+		requests, shared, err := c.requests(row, host, port)
 		if err != nil {
 			c.out.add(Verdict{Check: "routing", Cluster: istiod.Cluster.Name, Caller: pod.Name, Host: host, Expected: "a sample request", Istio: err.Error()})
 			continue
@@ -56,6 +56,11 @@ func (c *court) judgeHost(row Row, service *Service, istiod *Istiod, pod *Pod, h
 				c.judgeCall(q)
 			} else {
 				c.judgeNoRoute(q)
+			}
+		}
+		for _, request := range shared {
+			if serves {
+				c.judgeShared(question{row: row, service: service, proxy: proxy, call: Call{Host: host, Address: address, Port: port, Request: request}})
 			}
 		}
 	}
@@ -90,12 +95,12 @@ func (q question) verdict(check, expected, istio string) Verdict {
 }
 
 // requests are samples that fit this row and no other row of the same caller and service.
-func (c *court) requests(row Row, host string, port Port) ([]Request, error) {
+func (c *court) requests(row Row, host string, port Port) ([]Request, []Request, error) {
 	if !port.HTTP() {
 		if row.Match != nil {
-			return nil, nil // bytes have no headers: only the row without a match speaks of them
+			return nil, nil, nil // bytes have no headers: only the row without a match speaks of them
 		}
-		return []Request{{}}, nil
+		return []Request{{}}, nil, nil
 	}
 	authority := fmt.Sprintf("%s:%d", host, port.Port)
 	var samples []Request
@@ -107,22 +112,24 @@ func (c *court) requests(row Row, host string, port Port) ([]Request, error) {
 		for _, method := range []string{"GET", "POST"} {
 			sample, err := item.sample(authority, method)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			samples = append(samples, sample)
 		}
 	}
-	var out []Request
+	var out, shared []Request
 	for _, sample := range samples {
 		other, err := c.fitsAnother(row, sample)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if !other {
+		if other {
+			shared = append(shared, sample)
+		} else {
 			out = append(out, sample)
 		}
 	}
-	return out, nil
+	return out, shared, nil
 }
 
 func (c *court) fitsAnother(row Row, sample Request) (bool, error) {
@@ -212,6 +219,23 @@ func (c *court) judgeCall(q question) {
 			break // the first difference says enough
 		}
 	}
+}
+
+// judgeShared follows a request that fits several rows: it gets what each of them sets, which no row says alone, so only
+// where it may arrive is judged.
+func (c *court) judgeShared(q question) {
+	outcome, err := q.proxy.Send(q.call)
+	if err != nil || outcome.Unknown != "" {
+		c.out.add(q.verdict("routing", "a route", fmt.Sprint(outcome.Unknown, err)))
+		return
+	}
+	for _, lane := range outcome.Lanes {
+		c.traces[q.proxy.Istiod.Cluster.Name].hosts[hostOf(lane.Cluster)] = true
+		for _, target := range c.laneTargets(q, lane) {
+			c.judgeDelivery(q, lane, target)
+		}
+	}
+	c.judgeMirrors(q, outcome)
 }
 
 func (c *court) runsIn(s *Service) []string {

@@ -272,6 +272,8 @@ impl Reader<'_> {
             Some(Open::Map { entries, keys, key, skip, refused, .. }) => match key.take() {
                 Some((key, key_place)) => {
                     if !std::mem::take(skip) {
+                        // Nothing stands nowhere: its mark is that of whatever comes next, lines further down.
+                        let place = if matches!(value, Value::Null) { key_place } else { place };
                         entries.push(Entry { key, place: key_place, node: Node { place, value } });
                     }
                 }

@@ -407,7 +407,11 @@ pub(super) fn intents<'a>(view: View<'_>, provider: ServiceId, edges: impl Itera
         documents.extend(&service.located_by);
     };
     add(provider);
-    let mut policies = BTreeSet::new();
+    // Who is admitted where follows from all of a service's policies, also from those that remove nobody.
+    let access = view.effective.access.service(provider);
+    let mut policies: BTreeSet<u32> =
+        access.policies.iter().map(|policy| fleet.access[*policy].origin.document).collect();
+    policies.extend(access.always.iter().map(|always| always.origin.document));
     for edge in edges {
         add(edge.caller);
         for route in edge.routes() {
