@@ -1,6 +1,6 @@
 //! A copy of the example fleet that a test may change, and a program that runs in it.
 
-use crate::support::{code, run, tests, text};
+use crate::support::{code, copy, example, run, text};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ impl Fleet {
     /// The example fleet, for this program.
     pub fn example(program: &'static str) -> Self {
         let fleet = Self { program, folder: tempfile::tempdir().expect("a folder") };
-        copy(&tests().join("golden/example/fleet"), fleet.folder.path());
+        copy(&example(), fleet.folder.path());
         fleet
     }
 
@@ -69,19 +69,6 @@ impl Fleet {
         list(self.folder.path(), &mut files);
         files.sort();
         files
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), &target).expect("a file");
-        }
     }
 }
 

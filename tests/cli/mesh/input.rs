@@ -166,7 +166,7 @@ fn a_file_that_may_not_be_read_is_an_error() {
     use std::os::unix::fs::PermissionsExt;
     let folder = written(&[("clusters.yaml", ONE_CLUSTER), ("secret.yaml", FOREIGN)]);
     let secret = folder.path().join("secret.yaml");
-    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&secret).is_ok() {
         return eprintln!("skipped: this user may read everything");
     }
