@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "../cli/mesh/expected.rs"]
+mod expected;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/support.rs"]
 mod support;
@@ -15,8 +17,8 @@ fn the_reference_of_commands_is_what_the_help_says() {
     page(program.to_str().unwrap(), &mut Vec::new(), &mut text);
     let file = support::tests().join(format!("../docs/reference/commands/{PROGRAM}.md"));
     let mut differences = Vec::new();
-    support::expect(&file, &text, &mut differences);
-    support::assert_none(&differences);
+    expected::expect(&file, &text, &mut differences);
+    expected::assert_none(&differences);
 }
 
 /// The help of a command, and of every command below it.

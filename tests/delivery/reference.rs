@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "../cli/mesh/expected.rs"]
+mod expected;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/support.rs"]
 mod support;
@@ -125,6 +127,6 @@ fn capital(word: &str) -> String {
 
 fn expect(name: &str, text: &str) {
     let mut differences = Vec::new();
-    support::expect(&support::tests().join("../docs/reference").join(name), text, &mut differences);
-    support::assert_none(&differences);
+    expected::expect(&support::tests().join("../docs/reference").join(name), text, &mut differences);
+    expected::assert_none(&differences);
 }
