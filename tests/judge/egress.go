@@ -141,7 +141,7 @@ func (c *court) outcomes(row Row, service *Service, proxy *Proxy) []Outcome {
 			continue
 		}
 		for _, port := range service.Ports {
-			requests, err := c.requests(row, host, port)
+			requests, _, err := c.requests(row, host, port)
 			if err != nil {
 				continue // reported where the row was judged
 			}
