@@ -29,6 +29,9 @@ impl Fleet {
                 if !mode.is_empty() {
                     spec["mode"] = json!(mode);
                 }
+                if self.random.percent(15) {
+                    spec["to"]["namespace"] = json!(service.namespace);
+                }
                 self.add("AccessPolicy", Some(service.namespace), &format!("{}-{policy}", service.name), spec);
             }
         }

@@ -46,9 +46,6 @@ impl Fleet {
                     cluster.labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
                 let document = self.documents.last_mut().expect("just added");
                 document["metadata"]["labels"] = labels;
-                if self.random.percent(10) {
-                    document["metadata"]["annotations"] = json!({"example.com/owner": "platform"});
-                }
             }
             self.clusters.push(cluster);
         }

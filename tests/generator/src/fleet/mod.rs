@@ -10,6 +10,7 @@ mod traffic;
 use crate::document::document;
 use crate::random::Random;
 use serde_json::{Value, json};
+pub use settle::settle;
 
 /// What the generator remembers of a cluster.
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ struct Fleet {
 /// The documents of a seed: a fleet without errors.
 #[must_use]
 pub fn fleet(seed: u64) -> Vec<Value> {
-    settle::settle(raw(seed))
+    settle(raw(seed))
 }
 
 /// The documents of a seed as they were drawn: some of them contradict each other.
@@ -77,7 +78,12 @@ pub fn raw(seed: u64) -> Vec<Value> {
 
 impl Fleet {
     fn add(&mut self, kind: &str, namespace: Option<&str>, name: &str, spec: Value) {
-        self.documents.push(document(kind, namespace, name, spec));
+        let mut document = document(kind, namespace, name, spec);
+        if self.random.percent(4) {
+            document["metadata"]["annotations"] = json!({"example.com/owner": "platform"});
+            document["metadata"]["labels"] = json!({"team": "platform"});
+        }
+        self.documents.push(document);
     }
 
     /// A cluster set that selects at least one of the wanted clusters and is written in any of the ways there are.

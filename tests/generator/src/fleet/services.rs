@@ -161,8 +161,12 @@ impl Fleet {
     ) -> Value {
         let mut rest = self.random.some(runs, 1, 40);
         let mut variants = Vec::new();
+        let everywhere = self.random.percent(8);
         while let Some(cluster) = rest.pop() {
             let mut variant = json!({"clusters": [self.clusters[cluster].name]});
+            if everywhere {
+                variant["clusters"] = json!("all");
+            }
             if renamable && self.random.percent(60) {
                 variant["service"] = json!(format!("{name}-v2"));
             }
@@ -190,7 +194,7 @@ impl Fleet {
                 };
             }
             variants.push(variant);
-            if variants.len() == 2 {
+            if everywhere || variants.len() == 2 {
                 break;
             }
         }

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 /// So many rounds are never needed: each one takes something out.
 const ROUNDS: usize = 200;
 
-pub(super) fn settle(mut documents: Vec<Value>) -> Vec<Value> {
+/// The documents without what keeps them from being rendered.
+#[must_use]
+pub fn settle(mut documents: Vec<Value>) -> Vec<Value> {
     for _ in 0..ROUNDS {
         let texts: Vec<Text> = documents.iter().map(Text::of).collect();
         let world = world_of(&texts);

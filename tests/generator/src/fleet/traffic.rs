@@ -232,6 +232,9 @@ impl Fleet {
     }
 
     fn weights(&mut self, runs: &[usize]) -> Value {
+        if self.random.percent(5) {
+            return json!([{"clusters": "all", "percent": self.random.between(1, 100)}]);
+        }
         let mut runs = runs.to_vec();
         self.random.shuffle(&mut runs);
         let mut weights = Vec::new();
