@@ -376,6 +376,22 @@ class Live(unittest.TestCase):
                          ("us-east-1", "aws", "eks.bank.example", "203.0.113.9:15443", "1.31"), done.stdout)
         self.assertIn("# label topology.istio.io/network of namespace istio-system", done.stdout)
 
+    def test_import_from_argo_cd_shows_no_credentials(self):
+        server = json.loads((self.servers / "kubeconfig").read_text())["clusters"][0]["cluster"]["server"]
+        self.kubectl("eks", "create", "namespace", "argocd")
+        self.kubectl("eks", "create", "secret", "generic", "one", "-n", "argocd", "--from-literal=name=Prod.EU",
+                     f"--from-literal=server={server}", "--from-literal=config=topsecret")
+        self.kubectl("eks", "label", "secret", "one", "-n", "argocd", "argocd.argoproj.io/secret-type=cluster", "tier=foo")
+        done = run("kubectl", "mesh", "clusters", "import", "--from", "argocd", "--context", "eks", env=self.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for part in ("name: prod-eu ", "tier: foo", "context: eks", "region: us-east-1"):
+            self.assertIn(part, done.stdout)
+        self.assertNotIn("topsecret", done.stdout + done.stderr)
+        self.kubectl("eks", "delete", "secret", "one", "-n", "argocd")
+        self.before = self.everything_else()  # the namespace stays: nothing here finishes deleting one
+        done = run("kubectl", "mesh", "clusters", "import", "--from", "ocm", "--context", "eks", env=self.environment())
+        self.assertIn("could not find the requested resource", done.stderr)
+
     def test_discover_follows_the_services(self):
         observed = self.intents / "inventory/observed.yaml"
         for name in ("wine", "canary-1"):

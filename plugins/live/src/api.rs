@@ -42,6 +42,10 @@ impl fmt::Display for Error {
             Self::Server(status) if status.code == 401 => {
                 write!(f, "You must be logged in to the server ({})", word(status))
             }
+            // A path that no API has is answered in plain text.
+            Self::Server(status) if status.code == 404 && status.details.is_none() => {
+                f.write_str("Error from server (NotFound): the server could not find the requested resource")
+            }
             Self::Server(status) => write!(f, "Error from server ({}): {}", word(status), status.message.trim()),
         }
     }
