@@ -7,16 +7,27 @@ use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Fleet, TrafficPolicy};
 use crate::intent::traffic::{RequestMatch, Unit};
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
-/// A traffic policy: its index in the fleet.
+/// A traffic policy: its position in the fleet, counted from 1, so that an absent one takes no room in the many rows of a
+/// large fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PolicyId(pub u32);
+pub struct PolicyId(NonZeroU32);
 
 impl PolicyId {
+    fn at(index: usize) -> Self {
+        let position = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        Self(position.expect("fewer than 2^32 policies fit into memory"))
+    }
+
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+
     /// The policy itself.
     #[must_use]
     pub fn of(self, fleet: &Fleet) -> &TrafficPolicy {
-        &fleet.traffic[self.0 as usize]
+        &fleet.traffic[self.index()]
     }
 }
 
@@ -73,7 +84,7 @@ impl Policies {
         let mut about = vec![Vec::new(); fleet.services.len()];
         let mut default = Units::default();
         for (index, policy) in fleet.traffic.iter().enumerate() {
-            let id = PolicyId(u32::try_from(index).expect("fewer than 2^32 policies fit into memory"));
+            let id = PolicyId::at(index);
             if policy.default {
                 for (unit, _) in &policy.units {
                     default.set(*unit, id);
@@ -96,7 +107,7 @@ impl Policies {
             if !is_about(policy, subject) {
                 continue;
             }
-            self.used[id.0 as usize] = true;
+            self.used[id.index()] = true;
             if policy.matches.is_some() {
                 matched.push(id);
                 continue;
