@@ -12,7 +12,9 @@ pub fn document(kind: &str, namespace: Option<&str>, name: &str, spec: Value) ->
     if let Some(namespace) = namespace {
         metadata["namespace"] = json!(namespace);
     }
-    json!({"apiVersion": mesh::intent::API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
+    let mut document = json!({"apiVersion": mesh::intent::API_VERSION, "kind": kind, "metadata": metadata});
+    document["spec"] = spec;
+    document
 }
 
 /// `Kind/namespace/name`, as annotations of rendered objects name documents.

@@ -170,7 +170,10 @@ fn removal(documents: &[Value], texts: &[Text], rendered: &Rendered, problems: &
         for Difference { cluster, key, before } in differences(rendered, &other) {
             let named = before.is_some_and(|object| object.intents.contains(&id));
             let marker = key.0 == "ConfigMap";
-            if !(named || marker || before.is_none() && may_prevent(document)) {
+            // Where no service of a namespace is left, objects for it live in the cluster's home of imports.
+            let moved =
+                before.is_none() && rendered[cluster].keys().any(|(kind, _, name)| (kind, name) == (&key.0, &key.2));
+            if !(named || marker || moved || before.is_none() && may_prevent(document)) {
                 let what = if before.is_some() { "changes" } else { "creates" };
                 problems.push(format!("without {id}: {what} {cluster} {key:?}, which does not name it"));
             }
