@@ -98,7 +98,8 @@ func generate(t *testing.T, set v1alpha1.ApplicationSet, files map[string][]byte
 		}
 	}
 	objects := []runtime.Object{&config}
-	builder := fake.NewClientBuilder().WithScheme(scheme)
+	project := read[v1alpha1.AppProject](t, documents(t, samples+"appproject.yaml")[0])
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&project)
 	for _, secret := range secrets {
 		builder = builder.WithObjects(secret.DeepCopy())
 		objects = append(objects, secret.DeepCopy())
