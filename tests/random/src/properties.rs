@@ -170,15 +170,24 @@ fn removal(documents: &[Value], texts: &[Text], rendered: &Rendered, problems: &
         for Difference { cluster, key, before } in differences(rendered, &other) {
             let named = before.is_some_and(|object| object.intents.contains(&id));
             let marker = key.0 == "ConfigMap";
-            // Where no service of a namespace is left, objects for it live in the cluster's home of imports.
-            let moved =
-                before.is_none() && rendered[cluster].keys().any(|(kind, _, name)| (kind, name) == (&key.0, &key.2));
+            // Callers that agree share one object, and imported objects move home when a namespace is gone: what is new
+            // is about a host that the document had a part in.
+            let about = host(&key.2);
+            let moved = before.is_none()
+                && rendered[cluster]
+                    .iter()
+                    .any(|((_, _, name), object)| host(name) == about && object.intents.contains(&id));
             if !(named || marker || moved || before.is_none() && may_prevent(document)) {
                 let what = if before.is_some() { "changes" } else { "creates" };
                 problems.push(format!("without {id}: {what} {cluster} {key:?}, which does not name it"));
             }
         }
     }
+}
+
+/// The host that an object is named after.
+fn host(name: &str) -> &str {
+    [".local", ".remote", ".name"].iter().find_map(|role| name.strip_suffix(role)).unwrap_or(name)
 }
 
 /// Whether a document can keep something from being rendered: by removing candidates or by taking what others set.
