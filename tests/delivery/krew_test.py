@@ -69,6 +69,14 @@ class Krew(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("Usage:", done.stdout)
 
+    def test_kubectl_completes_with_the_script_of_the_archive(self):
+        root = self.folder / "completed"
+        self.install("mesh", self.manifests()["mesh"], root)
+        (root / "bin/kubectl_complete-mesh").symlink_to(root / "store/mesh/kubectl_complete-mesh")
+        done = self.kubectl(root, "__complete", "mesh", "rend")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("render", done.stdout)
+
     def test_single_plugins_are_found_under_krews_spelling(self):
         for name, text in self.manifests().items():
             if name != "mesh":
