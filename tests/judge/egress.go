@@ -141,11 +141,11 @@ func (c *court) outcomes(row Row, service *Service, proxy *Proxy) []Outcome {
 			continue
 		}
 		for _, port := range service.Ports {
-			requests, _, err := c.requests(row, host, port)
+			requests, shared, err := c.requests(row, host, port)
 			if err != nil {
 				continue // reported where the row was judged
 			}
-			for _, request := range requests {
+			for _, request := range append(requests, shared...) {
 				if outcome, err := proxy.Send(Call{Host: host, Address: address, Port: port, Request: request}); err == nil {
 					out = append(out, outcome)
 				}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -129,7 +130,65 @@ func (c *court) requests(row Row, host string, port Port) ([]Request, []Request,
 			out = append(out, sample)
 		}
 	}
-	return out, shared, nil
+	both, err := c.sharedRequests(row, authority)
+	return out, append(shared, both...), err
+}
+
+// sharedRequests are samples that fit the row and another one of the same caller.
+func (c *court) sharedRequests(row Row, authority string) ([]Request, error) {
+	var out []Request
+	for _, other := range c.world.Explain {
+		if row.Match == nil || other.Caller != row.Caller || other.Service != row.Service || other.Match == nil || sameMatch(other, row) {
+			continue
+		}
+		for _, a := range row.Match {
+			for _, b := range other.Match {
+				for _, method := range []string{"GET", "POST"} {
+					sample, err := a.and(b).sample(authority, method)
+					if err != nil {
+						return nil, err
+					}
+					fits, err := row.Match.admits(sample)
+					if err != nil {
+						return nil, err
+					}
+					fitsOther, err := other.Match.admits(sample)
+					if err != nil {
+						return nil, err
+					}
+					if fits && fitsOther {
+						out = append(out, sample)
+					}
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// and joins two descriptions; where both speak of one thing, the first one is taken.
+func (m matchItem) and(other matchItem) matchItem {
+	joined := other
+	if m.Path != nil {
+		joined.Path = m.Path
+	}
+	if m.Method != "" {
+		joined.Method = m.Method
+	}
+	joined.Headers, joined.Query = maps.Clone(other.Headers), maps.Clone(other.Query)
+	if joined.Headers == nil {
+		joined.Headers = m.Headers
+	}
+	if joined.Query == nil {
+		joined.Query = m.Query
+	}
+	for name, value := range m.Headers {
+		joined.Headers[name] = value
+	}
+	for name, value := range m.Query {
+		joined.Query[name] = value
+	}
+	return joined
 }
 
 func (c *court) fitsAnother(row Row, sample Request) (bool, error) {
