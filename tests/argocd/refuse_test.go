@@ -118,7 +118,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 				require.NoError(t, os.RemoveAll(filepath.Join(a.repo, a.path)))
 				a.write(t, "only.yaml", service+"{clusters: [eks], ports: [{name: http, port: 80}]}\n")
 			},
-			[]string{"eks"},
+			[]string{"no Cluster document was read"},
 		},
 		"only other people's documents": {
 			func(t *testing.T, a *application) {

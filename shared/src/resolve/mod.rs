@@ -49,10 +49,10 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Whether anybody serves the requests that no match describes; otherwise nothing is rendered for the caller.
+    /// Whether anybody serves any of the requests; otherwise nothing is rendered for the caller.
     #[must_use]
     pub fn is_served(&self) -> bool {
-        self.base.is_served()
+        self.routes().any(Route::is_served)
     }
 
     /// All routes of the edge.

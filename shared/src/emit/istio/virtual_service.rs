@@ -205,7 +205,8 @@ fn connection_route(
     tell_apart: bool,
     service: &mut VirtualService,
 ) {
-    let Some(base) = caller.routes.last() else { return };
+    // Without a lane there is no route, and behind the name there is nobody.
+    let Some(base) = caller.routes.last().filter(|base| !base.split.is_empty()) else { return };
     // Where the name itself is the only lane, connections find it without a route.
     let itself = base.split.len() == 1 && front.lane_hosts[base.split[0].0] == front.name;
     if itself && !tell_apart {
