@@ -4,6 +4,7 @@ use crate::run::Failure;
 use mesh::World;
 use mesh::diagnostic::{Severity, codes, did_you_mean};
 use mesh::fleet::{ClusterId, Fleet, ServiceId};
+use mesh::resolve::Edge;
 use mesh::source::Limits;
 use mesh_files::{Bounds, report};
 use std::io::Write;
@@ -20,6 +21,50 @@ pub struct Input {
     pub recursive: bool,
 }
 
+/// The flags that choose calls.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Calls {
+    /// Only this caller: NAMESPACE/NAME@CLUSTER, or NAMESPACE/NAME for every cluster
+    #[arg(long, value_name = "CALLER")]
+    from: Option<String>,
+    /// Only this called service: NAMESPACE/NAME
+    #[arg(long, value_name = "SERVICE")]
+    to: Option<String>,
+}
+
+/// The chosen calls; what is not chosen does not matter.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen {
+    /// The caller, and the cluster it calls from.
+    pub from: Option<(ServiceId, Option<ClusterId>)>,
+    /// The called service.
+    pub to: Option<ServiceId>,
+}
+
+impl Calls {
+    /// Looks the names up; a bare name is one of the namespace.
+    ///
+    /// # Errors
+    ///
+    /// If the fleet does not have them.
+    pub fn choose(&self, fleet: &Fleet, namespace: Option<&str>) -> anyhow::Result<Chosen> {
+        let from = self.from.as_deref().map(|text| caller(fleet, text, namespace)).transpose()?;
+        let to = self.to.as_deref().map(|text| service(fleet, text, namespace)).transpose()?;
+        Ok(Chosen { from, to })
+    }
+}
+
+impl Chosen {
+    /// Whether an edge is one of them.
+    #[must_use]
+    pub fn holds(&self, edge: &Edge) -> bool {
+        let Self { from, to } = self;
+        from.is_none_or(|(caller, cluster)| {
+            edge.caller == caller && cluster.is_none_or(|cluster| edge.cluster == cluster)
+        }) && to.is_none_or(|to| edge.provider == to)
+    }
+}
+
 /// How many findings stand on a terminal before the rest is counted.
 const MOST: usize = 50;
 
@@ -31,19 +76,39 @@ impl Input {
         World::of(files, &Limits::default(), found)
     }
 
+    /// Reads and resolves the documents, for commands that show what can be resolved nevertheless: errors are printed, and
+    /// the exit code that goes with them is returned.
+    #[must_use]
+    pub fn shown_world(&self) -> (World, u8) {
+        let world = self.world();
+        let broken = world.found.has_errors();
+        if broken {
+            warn(&world, &world.found.clone().sorted(), Severity::Error);
+        }
+        (world, u8::from(broken))
+    }
+
     /// Reads and resolves the documents; any error in them is printed and ends the command.
     ///
     /// # Errors
     ///
     /// If the documents have errors.
     pub fn right_world(&self) -> Result<World, Failure> {
-        let world = self.world();
-        let found = world.found.clone().sorted();
-        if world.found.has_errors() {
-            return Err(refuse(&world, &found));
-        }
-        Ok(world)
+        right(self.world())
     }
+}
+
+/// A world without errors; any error in its documents is printed and ends the command.
+///
+/// # Errors
+///
+/// If the documents have errors.
+pub fn right(world: World) -> Result<World, Failure> {
+    let found = world.found.clone().sorted();
+    if world.found.has_errors() {
+        return Err(refuse(&world, &found));
+    }
+    Ok(world)
 }
 
 /// Prints the errors among findings and ends the command.

@@ -2,6 +2,7 @@
 
 pub mod author;
 pub mod complete;
+pub mod effect;
 pub mod explain;
 pub mod findings;
 pub mod folder;
@@ -12,3 +13,4 @@ pub mod program;
 pub mod run;
 pub mod table;
 pub mod verb;
+pub mod verdict;

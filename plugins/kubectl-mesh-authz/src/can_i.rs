@@ -1,12 +1,12 @@
 //! `can-i`: may this caller call this copy, and which document says so.
 
-use crate::verdict::{self, Answer, Rule, Verdict};
 use anyhow::Context;
 use mesh::World;
 use mesh::explain::file_of;
 use mesh::fleet::ServiceId;
 use mesh_kit::input::{self, Input};
 use mesh_kit::run::{self, Outcome};
+use mesh_kit::verdict::{self, Answer, Rule, Verdict};
 
 /// Say whether a caller may call a service in a cluster, and which document says so
 #[derive(clap::Args)]

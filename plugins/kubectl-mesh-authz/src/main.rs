@@ -6,7 +6,6 @@ mod get;
 mod remove;
 mod rules;
 mod set;
-mod verdict;
 mod who_can;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     if args.allow.is_empty() && args.allow_account.is_empty() {
-        return verb::remove::run(input, &args.flags, Kind::AccessPolicy, rules::effect);
+        return verb::remove::run(input, &args.flags, Kind::AccessPolicy);
     }
     let id = Id::parse(Kind::AccessPolicy, &args.flags.name, args.flags.namespace.as_deref())?;
     let callers = rules::callers(&args.allow, &args.allow_account)?;
@@ -47,5 +47,5 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         }
         Ok(vec![(vec!["spec", "allow"], Some(Value::Lines(left)))])
     };
-    change::edit(input, &args.flags.author(), &id, fields, rules::effect)
+    change::edit(input, &args.flags.author(), &id, fields)
 }

@@ -71,7 +71,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     let id = Id::parse(Kind::AccessPolicy, &args.name, args.namespace.as_deref())?;
-    change::set(input, &args.author, &id, |there| fields(&id, args, there), rules::effect)
+    change::set(input, &args.author, &id, |there| fields(&id, args, there))
 }
 
 fn fields(id: &Id, args: &Args, there: Option<&Node>) -> anyhow::Result<Vec<Field<'static>>> {

@@ -1,10 +1,10 @@
 //! `who-can`: every caller against every copy of a service.
 
-use crate::verdict::{self, Answer, Copy, Verdict};
 use mesh::fleet::{Fleet, ServiceId};
 use mesh_kit::input::{self, Input};
 use mesh_kit::run::{self, Outcome};
 use mesh_kit::table::Rows;
+use mesh_kit::verdict::{self, Answer, Copy, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Show who may call a service, caller by caller and cluster by cluster

@@ -86,7 +86,7 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Render(flags) => verb::render::run(input, flags, &KINDS),
         Verb::Diff(flags) => mesh_live::diff::diff(input, flags, &KINDS),
         Verb::Apply(flags) => mesh_live::apply::apply(input, flags, &KINDS),
-        Verb::Remove(flags) => verb::remove::run(input, flags, intent::Kind::MeshService, |_, _| String::new()),
+        Verb::Remove(flags) => verb::remove::run(input, flags, intent::Kind::MeshService),
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         return Err(anyhow::anyhow!("\"{}\" does not say which namespace; write NAMESPACE/NAME", args.name).into());
     }
     let fields = fields(args)?;
-    change::set(input, &args.author, &id, |_| Ok(fields), |_, _| String::new())
+    change::set(input, &args.author, &id, |_| Ok(fields))
 }
 
 fn fields(args: &Args) -> anyhow::Result<Vec<Field<'_>>> {

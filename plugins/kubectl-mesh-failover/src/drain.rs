@@ -32,5 +32,5 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     let id = Id { kind: Kind::Cluster, namespace: None, name: args.cluster.clone() };
     let author = Author { file: None, dry_run: args.dry_run };
     let drain = (!args.undo).then_some(Value::Bool(true));
-    change::edit(input, &author, &id, |_| Ok(vec![(vec!["spec", "drain"], drain)]), |_, _| String::new())
+    change::edit(input, &author, &id, |_| Ok(vec![(vec!["spec", "drain"], drain)]))
 }

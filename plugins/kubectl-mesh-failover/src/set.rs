@@ -68,18 +68,12 @@ pub(crate) struct Args {
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     let id = Id::parse(Kind::TrafficPolicy, &args.name, args.namespace.as_deref())?;
     let fields = fields(args)?;
-    change::set(
-        input,
-        &args.author,
-        &id,
-        |there| {
-            if there.is_none() && id.namespace.is_none() && !args.default {
-                bail!("\"{}\" does not say which namespace; write NAMESPACE/NAME, or use --default", args.name);
-            }
-            Ok(fields)
-        },
-        |_, _| String::new(),
-    )
+    change::set(input, &args.author, &id, |there| {
+        if there.is_none() && id.namespace.is_none() && !args.default {
+            bail!("\"{}\" does not say which namespace; write NAMESPACE/NAME, or use --default", args.name);
+        }
+        Ok(fields)
+    })
 }
 
 fn fields(args: &Args) -> anyhow::Result<Vec<Field<'static>>> {

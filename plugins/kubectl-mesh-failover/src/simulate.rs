@@ -2,7 +2,6 @@
 
 use crate::outage::{Part, Served};
 use mesh::World;
-use mesh::diagnostic::Severity;
 use mesh::explain::{Caller, Match, Service};
 use mesh::fleet::{ClusterId, Clusters, Fleet};
 use mesh::resolve::{Edge, Route};
@@ -85,11 +84,7 @@ struct Outage {
 }
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
-    let world = input.world();
-    let broken = world.found.has_errors();
-    if broken {
-        input::warn(&world, &world.found.clone().sorted(), Severity::Error);
-    }
+    let (world, code) = input.shown_world();
     let fleet = &world.effective.fleet;
     let ids: Vec<ClusterId> = fleet.cluster_ids().map(|(id, _)| id).collect();
     if args.what.down.is_empty() {
@@ -107,7 +102,7 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
             Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&outages)?))?,
             Format::Table => run::print(&outage_table(&outages, !args.no_headers))?,
         }
-        return Ok(u8::from(broken));
+        return Ok(code);
     }
     let down: Clusters =
         args.what.down.iter().map(|name| input::cluster(fleet, name)).collect::<anyhow::Result<_>>()?;
@@ -121,7 +116,7 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
             eprintln!("{}", summary(&world, &rows, &down));
         }
     }
-    Ok(u8::from(broken))
+    Ok(code)
 }
 
 /// The routes of the callers that are still there, each with the requests it is for.

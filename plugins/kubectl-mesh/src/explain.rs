@@ -1,9 +1,7 @@
 //! `explain`: who serves whom, in which order, and why.
 
-use mesh::diagnostic::Severity;
 use mesh::explain::{rows, why_no_edge};
-use mesh::resolve::Edge;
-use mesh_kit::input::{self, Input};
+use mesh_kit::input::{Calls, Input};
 use mesh_kit::run::{self, Outcome};
 
 /// Say who serves whom, in which order, and why
@@ -14,12 +12,8 @@ Examples:
   kubectl mesh explain -f fleet/ --from bank/account@eks --to bank/user
   kubectl mesh explain -f fleet/ --to bank/user -o json")]
 pub(crate) struct Args {
-    /// The caller: NAMESPACE/NAME@CLUSTER, or NAMESPACE/NAME for every cluster
-    #[arg(long, value_name = "CALLER")]
-    from: Option<String>,
-    /// The called service: NAMESPACE/NAME
-    #[arg(long, value_name = "SERVICE")]
-    to: Option<String>,
+    #[command(flatten)]
+    calls: Calls,
     /// The form of the output
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
@@ -35,24 +29,12 @@ enum Format {
 }
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
-    let world = input.world();
-    let found = world.found.clone().sorted();
-    let broken = world.found.has_errors();
-    if broken {
-        // What can be resolved is shown nevertheless.
-        input::warn(&world, &found, Severity::Error);
-    }
+    let (world, code) = input.shown_world();
     let fleet = &world.effective.fleet;
-    let from = args.from.as_deref().map(|text| input::caller(fleet, text, None)).transpose()?;
-    let to = args.to.as_deref().map(|text| input::service(fleet, text, None)).transpose()?;
-    let keep = |edge: &Edge| {
-        from.is_none_or(|(caller, cluster)| {
-            edge.caller == caller && cluster.is_none_or(|cluster| edge.cluster == cluster)
-        }) && to.is_none_or(|to| edge.provider == to)
-    };
-    let rows = rows(&world.effective, &world.files, keep);
+    let chosen = args.calls.choose(fleet, None)?;
+    let rows = rows(&world.effective, &world.files, |edge| chosen.holds(edge));
     if rows.is_empty()
-        && let (Some((caller, cluster)), Some(to)) = (from, to)
+        && let (Some((caller, cluster)), Some(to)) = (chosen.from, chosen.to)
     {
         let service = fleet.service(caller);
         let places: Vec<_> = cluster.map_or_else(|| service.runs.iter().collect(), |cluster| vec![cluster]);
@@ -68,5 +50,5 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         Format::Table if rows.is_empty() => eprintln!("No rows: no service of this fleet depends on an exposed one."),
         Format::Table => run::print(&mesh_kit::explain::table(&rows, !args.no_headers))?,
     }
-    Ok(u8::from(broken))
+    Ok(code)
 }

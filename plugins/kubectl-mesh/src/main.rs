@@ -7,9 +7,12 @@ mod completion;
 mod diff;
 mod discover;
 mod explain;
+mod graph;
 mod neighbour;
+mod plan;
 mod render;
 mod requirements;
+mod revision;
 mod schema;
 mod status;
 mod version;
@@ -48,6 +51,8 @@ enum Verb {
     Render(render::Args),
     Check(check::Args),
     Explain(explain::Args),
+    Graph(graph::Args),
+    Plan(plan::Args),
     Diff(diff::Args),
     Apply(apply::Args),
     Status(status::Args),
@@ -86,6 +91,8 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Render(args) => render::run(&cli.input, args),
         Verb::Check(args) => check::run(&cli.input, args),
         Verb::Explain(args) => explain::run(&cli.input, args),
+        Verb::Graph(args) => graph::run(&cli.input, args),
+        Verb::Plan(args) => plan::run(&cli.input, args),
         Verb::Diff(args) => diff::run(&cli.input, args),
         Verb::Apply(args) => apply::run(&cli.input, args),
         Verb::Status(args) => status::run(&cli.input, args),

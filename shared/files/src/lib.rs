@@ -4,4 +4,4 @@
 mod read;
 pub mod report;
 
-pub use read::{Bounds, read};
+pub use read::{Bounds, is_document, read, read_below};

@@ -30,15 +30,22 @@ impl Default for Bounds {
 /// is a finding, because an unread document could have changed the result.
 #[must_use]
 pub fn read(paths: &[PathBuf], bounds: &Bounds) -> (Vec<File>, Diagnostics) {
-    let mut reader = Reader { bounds, files: Vec::new(), bytes: 0, found: Diagnostics::default(), full: false };
     let here = [PathBuf::from(".")];
-    for path in if paths.is_empty() { &here } else { paths } {
-        reader.path(path);
-    }
-    (reader.files, reader.found)
+    Reader::new(Path::new("."), "", bounds).all(if paths.is_empty() { &here } else { paths })
+}
+
+/// Reads paths below a folder that stands for something else, such as a revision: findings call its files by `label` and
+/// their path inside the folder.
+#[must_use]
+pub fn read_below(root: &Path, label: &str, paths: &[PathBuf], bounds: &Bounds) -> (Vec<File>, Diagnostics) {
+    let paths: Vec<PathBuf> = paths.iter().map(|path| root.join(path)).collect();
+    Reader::new(root, label, bounds).all(&paths)
 }
 
 struct Reader<'a> {
+    /// What is left out of the paths that are shown, and what stands there instead.
+    root: &'a Path,
+    label: &'a str,
     bounds: &'a Bounds,
     files: Vec<File>,
     bytes: u64,
@@ -46,9 +53,30 @@ struct Reader<'a> {
     full: bool,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(root: &'a Path, label: &'a str, bounds: &'a Bounds) -> Self {
+        Self { root, label, bounds, files: Vec::new(), bytes: 0, found: Diagnostics::default(), full: false }
+    }
+
+    fn all(mut self, paths: &[PathBuf]) -> (Vec<File>, Diagnostics) {
+        for path in paths {
+            self.path(path);
+        }
+        (self.files, self.found)
+    }
+
+    /// `./x` is shown as `x`.
+    fn shown(&self, path: &Path) -> String {
+        match path.strip_prefix(self.root).ok().filter(|inside| !inside.as_os_str().is_empty()) {
+            Some(inside) => format!("{}{}", self.label, inside.to_string_lossy()),
+            None if self.label.is_empty() => path.to_string_lossy().into_owned(),
+            None => self.label.to_owned(),
+        }
+    }
+
     fn refuse(&mut self, path: &Path, what: impl std::fmt::Display) {
-        self.found.push(Diagnostic::new(&codes::UNREADABLE, None, format!("{}: {what}", shown(path))));
+        let path = self.shown(path);
+        self.found.push(Diagnostic::new(&codes::UNREADABLE, None, format!("{path}: {what}")));
     }
 
     fn path(&mut self, path: &Path) {
@@ -140,15 +168,9 @@ impl Reader<'_> {
             self.full = true;
             return self.refuse(path, format!("more than {} bytes in all files together", self.bounds.total_bytes));
         }
-        let shown = if explicit && path == Path::new("-") { relative.clone() } else { shown(path) };
+        let shown = if explicit && path == Path::new("-") { relative.clone() } else { self.shown(path) };
         self.files.push(File { path: shown, relative, bytes, explicit });
     }
-}
-
-/// `./x` is shown as `x`.
-fn shown(path: &Path) -> String {
-    let inside = path.strip_prefix(".").ok().filter(|inside| !inside.as_os_str().is_empty());
-    inside.unwrap_or(path).to_string_lossy().into_owned()
 }
 
 /// The reason alone: the system's error number helps nobody.
@@ -167,8 +189,9 @@ fn is_hidden(entry: &DirEntry) -> bool {
     entry.file_name().to_string_lossy().starts_with('.')
 }
 
-/// `.yaml`, `.yml` and `.json`, but not kustomize's own files.
-fn is_document(path: &Path) -> bool {
+/// Whether a folder's file of this name is read: `.yaml`, `.yml` and `.json`, but not kustomize's own files.
+#[must_use]
+pub fn is_document(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.to_lowercase();
     let known = path

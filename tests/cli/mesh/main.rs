@@ -7,6 +7,7 @@ mod expected;
 mod golden;
 mod input;
 mod names;
+mod plan;
 mod render;
 #[path = "../support.rs"]
 mod support;

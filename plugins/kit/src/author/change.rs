@@ -3,19 +3,16 @@
 
 use super::documents::{self, Field, Id};
 use super::file;
+use crate::effect::Effect;
 use crate::input::{self, Input};
 use crate::run::{self, Failure, Outcome};
-use crate::table::Rows;
 use anyhow::{Context, bail};
 use mesh::World;
 use mesh::diagnostic::{Diagnostic, Diagnostics, Severity, did_you_mean};
-use mesh::explain::{Row, rows};
-use mesh::fleet::ClusterId;
-use mesh::manifest::Object;
 use mesh::source::{File, Limits, Node};
 use mesh_files::Bounds;
 use similar::TextDiff;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,9 +36,6 @@ pub enum DryRun {
     Client,
 }
 
-/// The effect of a change beyond routes and objects, for kinds that have one; empty if there is none.
-pub type MoreEffect = fn(before: &World, after: &World) -> String;
-
 /// Creates a document, or changes fields of the one that is there; `fields` is asked with the tree of that one.
 ///
 /// # Errors
@@ -52,7 +46,6 @@ pub fn set<'a>(
     author: &Author,
     id: &Id,
     fields: impl FnOnce(Option<&Node>) -> anyhow::Result<Vec<Field<'a>>>,
-    more: MoreEffect,
 ) -> Outcome {
     let fleet = Files::read(input, author.file.as_deref())?;
     let change = match fleet.find(id)? {
@@ -61,7 +54,7 @@ pub fn set<'a>(
             let text = documents::change(found.text, found.document, &fields(Some(&found.node))?)
                 .with_context(|| format!("{id} in {}", found.path.display()))?;
             if author.file.is_none() {
-                return fleet.print(id, &found.path, &text, more);
+                return fleet.print(id, &found.path, &text);
             }
             if text == found.text {
                 run::print(&format!("{} unchanged\n", id.qualified()))?;
@@ -72,7 +65,7 @@ pub fn set<'a>(
         None => {
             let text = documents::write(id, &fields(None)?);
             let Some(path) = &author.file else {
-                return fleet.print(id, Path::new(&id.file_name()), &text, more);
+                return fleet.print(id, Path::new(&id.file_name()), &text);
             };
             let path = if path.is_dir() { path.join(id.file_name()) } else { path.clone() };
             let before = existing(&path)?;
@@ -85,7 +78,7 @@ pub fn set<'a>(
             Change { path, before, after: Some(text), verb: "created" }
         }
     };
-    fleet.carry_out(&change, id, author, more)
+    fleet.carry_out(&change, id, author)
 }
 
 /// Changes fields of a document that must be there, in the file where it stands.
@@ -98,7 +91,6 @@ pub fn edit<'a>(
     author: &Author,
     id: &Id,
     fields: impl FnOnce(&Node) -> anyhow::Result<Vec<Field<'a>>>,
-    more: MoreEffect,
 ) -> Outcome {
     let fleet = Files::read(input, author.file.as_deref())?;
     let found = fleet.find(id)?.with_context(|| fleet.missing(id))?;
@@ -111,7 +103,7 @@ pub fn edit<'a>(
     }
     let change =
         Change { path: found.path, before: Some(found.text.to_owned()), after: Some(text), verb: "configured" };
-    fleet.carry_out(&change, id, author, more)
+    fleet.carry_out(&change, id, author)
 }
 
 /// Takes a document out of its file.
@@ -119,14 +111,14 @@ pub fn edit<'a>(
 /// # Errors
 ///
 /// If there is no such document, or the fleet would not be right without it.
-pub fn remove(input: &Input, author: &Author, id: &Id, more: MoreEffect) -> Outcome {
+pub fn remove(input: &Input, author: &Author, id: &Id) -> Outcome {
     let fleet = Files::read(input, author.file.as_deref())?;
     let found = fleet.find(id)?.with_context(|| fleet.missing(id))?;
     fleet.accept(&found, id, author.file.as_deref())?;
     let after =
         documents::remove(found.text, found.document).with_context(|| format!("{id} in {}", found.path.display()))?;
     let change = Change { path: found.path, before: Some(found.text.to_owned()), after, verb: "removed" };
-    fleet.carry_out(&change, id, author, more)
+    fleet.carry_out(&change, id, author)
 }
 
 /// What is to be written.
@@ -243,19 +235,19 @@ impl Files {
     }
 
     /// The document alone on stdout, its effect on stderr.
-    fn print(&self, id: &Id, path: &Path, text: &str, more: MoreEffect) -> Outcome {
+    fn print(&self, id: &Id, path: &Path, text: &str) -> Outcome {
         let after = self.after(path, Some(text))?;
         let (index, _) = documents::find(text, id)?.context("the document is not in its own text")?;
-        eprint!("{}", effect(&self.before, &after, more));
+        eprint!("{}", shown(&self.before, &after));
         let document = documents::text_of(text, index)?;
         run::print(document)?;
         Ok(0)
     }
 
-    fn carry_out(&self, change: &Change, id: &Id, author: &Author, more: MoreEffect) -> Outcome {
+    fn carry_out(&self, change: &Change, id: &Id, author: &Author) -> Outcome {
         let after = self.after(&change.path, change.after.as_deref())?;
         let mut text = diff(change);
-        text += &effect(&self.before, &after, more);
+        text += &shown(&self.before, &after);
         if author.dry_run == DryRun::Client {
             text += &format!("{} {} (dry run)\n", id.qualified(), change.verb);
             run::print(&text)?;
@@ -281,6 +273,12 @@ fn existing(path: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
+/// What the change does to the fleet.
+fn shown(before: &World, after: &World) -> String {
+    let effect = Effect::between(before, after);
+    if effect.is_empty() { "\nNo effect on the fleet.\n".to_owned() } else { format!("\n{}", effect.to_text()) }
+}
+
 fn diff(change: &Change) -> String {
     let path = change.path.display();
     let name = |there: bool, side: &str| if there { format!("{side}/{path}") } else { "/dev/null".to_owned() };
@@ -289,86 +287,4 @@ fn diff(change: &Change) -> String {
         .unified_diff()
         .header(&name(change.before.is_some(), "a"), &name(change.after.is_some(), "b"))
         .to_string()
-}
-
-/// What a change does to the fleet: rows of `explain`, objects per cluster, and what a kind adds to that.
-#[must_use]
-pub fn effect(before: &World, after: &World, more: MoreEffect) -> String {
-    let parts = [changed_rows(before, after), more(before, after), changed_objects(before, after)];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    if parts.is_empty() { "\nNo effect on the fleet.\n".to_owned() } else { format!("\n{}", parts.join("\n")) }
-}
-
-/// The rows that come, go or change: `-` before, `+` after.
-fn changed_rows(before: &World, after: &World) -> String {
-    let key = |row: &Row| {
-        let matches = row.matches.as_ref().map(|matches| serde_json::to_string(matches).expect("rows are JSON"));
-        let caller = &row.caller;
-        (
-            (row.service.namespace.clone(), row.service.name.clone()),
-            (caller.namespace.clone(), caller.service.clone(), caller.cluster.clone()),
-            matches,
-        )
-    };
-    let of = |world: &World| -> BTreeMap<_, Row> {
-        rows(&world.effective, &world.files, |_| true).into_iter().map(|row| (key(&row), row)).collect()
-    };
-    let (old, new) = (of(before), of(after));
-    let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
-    let mut marks = Vec::new();
-    let mut changed = Vec::new();
-    for key in keys {
-        let (old, new) = (old.get(key), new.get(key));
-        if old.map(without_lines) != new.map(without_lines) {
-            marks.extend(old.map(|_| '-').into_iter().chain(new.map(|_| '+')));
-            changed.extend(old.into_iter().chain(new).cloned());
-        }
-    }
-    if changed.is_empty() {
-        return String::new();
-    }
-    let table = crate::explain::table(&changed, true);
-    let lines: Vec<String> =
-        std::iter::once(' ').chain(marks).zip(table.lines()).map(|(mark, line)| format!("{mark} {line}\n")).collect();
-    lines.concat()
-}
-
-/// A row as it reads wherever its documents stand: moving a line is no effect.
-fn without_lines(row: &Row) -> Row {
-    let mut row = row.clone();
-    for removed in &mut row.removed {
-        removed.line = None;
-        removed.file = None;
-    }
-    row
-}
-
-/// How many objects come, change and go in each cluster.
-fn changed_objects(before: &World, after: &World) -> String {
-    let names: BTreeSet<String> = [before, after]
-        .iter()
-        .flat_map(|world| world.effective.fleet.clusters.iter().map(|cluster| cluster.name.to_string()))
-        .collect();
-    let mut table = Rows::new(&["CLUSTER", "OBJECTS ADDED", "CHANGED", "REMOVED"]);
-    for name in names {
-        let (old, new) = (objects(before, &name), objects(after, &name));
-        let added = new.keys().filter(|key| !old.contains_key(*key)).count();
-        let removed = old.keys().filter(|key| !new.contains_key(*key)).count();
-        let changed = new.iter().filter(|(key, object)| old.get(*key).is_some_and(|old| old != *object)).count();
-        if added + changed + removed > 0 {
-            table.push([name, added.to_string(), changed.to_string(), removed.to_string()]);
-        }
-    }
-    if table.is_empty() { String::new() } else { table.render(true) }
-}
-
-/// The objects of a cluster; none where the fleet is not right or the cluster not there.
-fn objects(world: &World, cluster: &str) -> BTreeMap<(String, String, String), Object> {
-    let id: Option<ClusterId> = world.effective.fleet.cluster_named(cluster);
-    let rendered = id.and_then(|id| world.render(id).ok());
-    let objects = rendered.map(|rendered| rendered.objects).unwrap_or_default();
-    objects
-        .into_iter()
-        .map(|object| ((object.kind.qualified(), object.namespace.clone(), object.name.clone()), object))
-        .collect()
 }

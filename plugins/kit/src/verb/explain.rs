@@ -1,11 +1,11 @@
 //! `explain`: the rows of the effective fleet that a document takes part in.
 
 use crate::author::documents::Id;
-use crate::input::{self, Input};
+use crate::input::{Calls, Input};
 use crate::run::{self, Outcome};
 use anyhow::Context;
 use mesh::World;
-use mesh::diagnostic::{Severity, did_you_mean};
+use mesh::diagnostic::did_you_mean;
 use mesh::explain::rows;
 use mesh::intent::Kind;
 use mesh::resolve::Edge;
@@ -19,12 +19,8 @@ pub struct Flags {
     /// The namespace of a document that is named without one
     #[arg(short, long)]
     namespace: Option<String>,
-    /// Only this caller: NAMESPACE/NAME@CLUSTER, or NAMESPACE/NAME for every cluster
-    #[arg(long, value_name = "CALLER")]
-    from: Option<String>,
-    /// Only this called service: NAMESPACE/NAME
-    #[arg(long, value_name = "SERVICE")]
-    to: Option<String>,
+    #[command(flatten)]
+    calls: Calls,
     /// The form of the output
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
@@ -48,32 +44,22 @@ pub type TakesPart = fn(world: &World, edge: &Edge, document: u32) -> bool;
 ///
 /// If a name leads to nothing.
 pub fn run(input: &Input, flags: &Flags, kind: Kind, takes_part: TakesPart) -> Outcome {
-    let world = input.world();
-    let broken = world.found.has_errors();
-    if broken {
-        // What can be resolved is shown nevertheless.
-        input::warn(&world, &world.found.clone().sorted(), Severity::Error);
-    }
+    let (world, code) = input.shown_world();
     let fleet = &world.effective.fleet;
     let documents: Vec<u32> = match &flags.name {
         Some(text) => vec![document(&world, &Id::parse(kind, text, flags.namespace.as_deref())?)?],
         None => (0..).zip(&fleet.documents).filter(|(_, id)| id.kind == kind).map(|(index, _)| index).collect(),
     };
-    let from = flags.from.as_deref().map(|text| input::caller(fleet, text, flags.namespace.as_deref())).transpose()?;
-    let to = flags.to.as_deref().map(|text| input::service(fleet, text, flags.namespace.as_deref())).transpose()?;
+    let chosen = flags.calls.choose(fleet, flags.namespace.as_deref())?;
     let rows = rows(&world.effective, &world.files, |edge| {
-        documents.iter().any(|document| takes_part(&world, edge, *document))
-            && from.is_none_or(|(caller, cluster)| {
-                edge.caller == caller && cluster.is_none_or(|cluster| edge.cluster == cluster)
-            })
-            && to.is_none_or(|to| edge.provider == to)
+        chosen.holds(edge) && documents.iter().any(|document| takes_part(&world, edge, *document))
     });
     match flags.output {
         Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&rows)?))?,
         Format::Table if rows.is_empty() => eprintln!("No rows: no dependency in this fleet is concerned."),
         Format::Table => run::print(&crate::explain::table(&rows, !flags.no_headers))?,
     }
-    Ok(u8::from(broken))
+    Ok(code)
 }
 
 /// The index of a document.

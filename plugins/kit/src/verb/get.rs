@@ -2,12 +2,11 @@
 
 use crate::author::documents;
 use crate::author::value::Value;
-use crate::input::{self, Input};
+use crate::input::Input;
 use crate::run::{self, Failure, Outcome};
 use crate::table::Rows;
 use anyhow::{Context, bail};
 use mesh::World;
-use mesh::diagnostic::Severity;
 use mesh::intent::{API_VERSION, GROUP, Kind};
 use mesh::source::{File, Limits, Node, Value as Read};
 use serde_json::{Value as Json, json};
@@ -90,11 +89,7 @@ pub struct Columns {
 ///
 /// If a document that is named is not there.
 pub fn run(input: &Input, flags: &Flags, kind: Kind, columns: &Columns) -> Outcome {
-    let world = input.world();
-    let broken = world.found.has_errors();
-    if broken {
-        input::warn(&world, &world.found.clone().sorted(), Severity::Error);
-    }
+    let (world, code) = input.shown_world();
     let conditions = flags.selector.as_deref().map(selector).transpose()?.unwrap_or_default();
     let all = written(&world.files, kind);
     let missing: Vec<&String> =
@@ -126,7 +121,7 @@ pub fn run(input: &Input, flags: &Flags, kind: Kind, columns: &Columns) -> Outco
             None => eprintln!("No resources found."),
         }
     }
-    Ok(u8::from(broken))
+    Ok(code)
 }
 
 fn lower(kind: Kind) -> String {

@@ -1,6 +1,6 @@
 //! `remove`: one document taken out of its file.
 
-use crate::author::change::{self, Author, DryRun, MoreEffect};
+use crate::author::change::{self, Author, DryRun};
 use crate::author::documents::Id;
 use crate::input::Input;
 use crate::run::Outcome;
@@ -37,6 +37,6 @@ impl Flags {
 /// # Errors
 ///
 /// If there is no such document, or the fleet would not be right without it.
-pub fn run(input: &Input, flags: &Flags, kind: Kind, more: MoreEffect) -> Outcome {
-    change::remove(input, &flags.author(), &Id::parse(kind, &flags.name, flags.namespace.as_deref())?, more)
+pub fn run(input: &Input, flags: &Flags, kind: Kind) -> Outcome {
+    change::remove(input, &flags.author(), &Id::parse(kind, &flags.name, flags.namespace.as_deref())?)
 }

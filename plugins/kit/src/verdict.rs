@@ -8,21 +8,21 @@ use serde::Serialize;
 
 /// What one copy answers to all callers: one element of `who-can -o json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Copy {
+pub struct Copy {
     /// The called service.
-    pub(crate) service: Service,
+    pub service: Service,
     /// The cluster of the called copy.
-    pub(crate) cluster: String,
+    pub cluster: String,
     /// What happens to calls that no rule allows.
-    pub(crate) mode: Answer,
+    pub mode: Answer,
     /// Every copy of every service of the fleet, as a caller.
-    pub(crate) callers: Vec<Verdict>,
+    pub callers: Vec<Verdict>,
 }
 
 /// What happens to calls that no rule allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Answer {
+pub enum Answer {
     /// They are refused.
     Enforce,
     /// They are logged and go on.
@@ -33,51 +33,51 @@ pub(crate) enum Answer {
 
 /// The answer to one caller.
 #[derive(Debug, Serialize)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// Who calls.
-    pub(crate) caller: Identified,
+    pub caller: Identified,
     /// Whether at least one of its requests passes.
-    pub(crate) allowed: bool,
+    pub allowed: bool,
     /// The rules that admit it; none where everyone may call, and where nobody allows it.
-    pub(crate) rules: Vec<Rule>,
+    pub rules: Vec<Rule>,
 }
 
 /// A caller and the account under which it runs.
 #[derive(Debug, Serialize)]
-pub(crate) struct Identified {
+pub struct Identified {
     /// Its cluster, namespace and name.
     #[serde(flatten)]
-    pub(crate) caller: Caller,
+    pub caller: Caller,
     /// Its service account in that cluster.
     #[serde(rename = "serviceAccount")]
-    pub(crate) account: String,
+    pub account: String,
 }
 
 /// A rule that admits a caller; a list that is empty is no condition.
 #[derive(Debug, Serialize)]
-pub(crate) struct Rule {
+pub struct Rule {
     /// The service's ports.
-    pub(crate) ports: Vec<u16>,
+    pub ports: Vec<u16>,
     /// Methods.
-    pub(crate) methods: Vec<String>,
+    pub methods: Vec<String>,
     /// Paths.
-    pub(crate) paths: Vec<String>,
+    pub paths: Vec<String>,
     /// The document that says so.
-    pub(crate) document: String,
+    pub document: String,
     /// Its file, relative to the path that was named.
-    pub(crate) file: String,
+    pub file: String,
     /// The line of the rule.
-    pub(crate) line: u32,
+    pub line: u32,
 }
 
 impl Rule {
     /// Whether it admits every request.
-    pub(crate) fn is_unconditional(&self) -> bool {
+    pub fn is_unconditional(&self) -> bool {
         self.ports.is_empty() && self.methods.is_empty() && self.paths.is_empty()
     }
 
     /// Whether it admits a request of which this much is known.
-    pub(crate) fn may_admit(&self, port: Option<u16>, method: Option<&str>, path: Option<&str>) -> bool {
+    pub fn may_admit(&self, port: Option<u16>, method: Option<&str>, path: Option<&str>) -> bool {
         let fits = |pattern: &String, path: &str| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
             (Some(begin), _) => path.starts_with(begin),
             (None, Some(end)) => path.ends_with(end),
@@ -89,7 +89,7 @@ impl Rule {
     }
 
     /// What it asks of requests: `ports 8080, methods GET`.
-    pub(crate) fn conditions(&self) -> String {
+    pub fn conditions(&self) -> String {
         let ports: Vec<String> = self.ports.iter().map(ToString::to_string).collect();
         let parts = [("ports", ports.join(" ")), ("methods", self.methods.join(" ")), ("paths", self.paths.join(" "))];
         let parts = parts.into_iter().filter(|(_, values)| !values.is_empty());
@@ -98,7 +98,7 @@ impl Rule {
 }
 
 /// What happens to calls of a service that no rule allows.
-pub(crate) fn answer(world: &World, service: ServiceId) -> Answer {
+pub fn answer(world: &World, service: ServiceId) -> Answer {
     match world.effective.access.service(service).mode {
         Some(Mode::Enforce) => Answer::Enforce,
         Some(Mode::Audit) => Answer::Audit,
@@ -107,7 +107,7 @@ pub(crate) fn answer(world: &World, service: ServiceId) -> Answer {
 }
 
 /// What one copy answers to all callers.
-pub(crate) fn copy(world: &World, service: ServiceId, cluster: ClusterId) -> Copy {
+pub fn copy(world: &World, service: ServiceId, cluster: ClusterId) -> Copy {
     let fleet = &world.effective.fleet;
     let callers = fleet
         .service_ids()
@@ -124,13 +124,7 @@ pub(crate) fn copy(world: &World, service: ServiceId, cluster: ClusterId) -> Cop
 }
 
 /// What one copy answers to one caller.
-pub(crate) fn verdict(
-    world: &World,
-    service: ServiceId,
-    cluster: ClusterId,
-    caller: ServiceId,
-    from: ClusterId,
-) -> Verdict {
+pub fn verdict(world: &World, service: ServiceId, cluster: ClusterId, caller: ServiceId, from: ClusterId) -> Verdict {
     let fleet = &world.effective.fleet;
     let rules: Vec<Rule> = world
         .effective
