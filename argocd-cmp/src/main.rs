@@ -35,7 +35,9 @@ fn main() -> ExitCode {
         ["generate"] => generate::generate(),
         ["parameters"] => Ok(parameters::announcement()),
         ["version" | "--version" | "-V"] => Ok(format!("argocd-mesh-cmp v{}\n", env!("CARGO_PKG_VERSION"))),
-        ["help" | "--help" | "-h"] | [] => Ok(USAGE.to_owned()),
+        ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
+        // Argo CD would take help for manifests.
+        [] => Err(format!("error: no command is given\n\n{USAGE}")),
         ["generate" | "parameters" | "version", surplus, ..] => {
             Err(format!("error: unexpected argument \"{}\"; the command takes none\n", surplus.escape_debug()))
         }

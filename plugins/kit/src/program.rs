@@ -18,17 +18,31 @@ pub fn main(command: Command, part: &str, body: impl FnOnce(&ArgMatches) -> Outc
             Ok(0)
         });
     }
-    // `diff` answers with 1, so trouble is something else.
-    let trouble = if std::env::args_os().any(|word| word == "diff") { 2 } else { 1 };
+    let trouble = trouble();
     let stem = Path::new(&called).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    match spelled(command, part, &stem).try_get_matches() {
+    match matches(spelled(command, part, &stem)) {
         Ok(matches) => run::main(trouble, || body(&matches)),
-        Err(error) => {
-            // Nobody is left to tell if this fails.
-            let _ = error.print();
-            ExitCode::from(if error.use_stderr() { trouble } else { 0 })
-        }
+        Err(code) => code,
     }
+}
+
+/// The exit code of whatever keeps a verb from being carried out: `diff` and `check` answer with 1, so theirs is another.
+#[must_use]
+pub fn trouble() -> u8 {
+    if std::env::args_os().any(|word| word == "diff" || word == "check") { 2 } else { 1 }
+}
+
+/// The words of the command line.
+///
+/// # Errors
+///
+/// What is wrong with them, help and the version are printed; the program ends with the code.
+pub fn matches(command: Command) -> Result<ArgMatches, ExitCode> {
+    command.try_get_matches().map_err(|error| {
+        // Nobody is left to tell if this fails.
+        let _ = error.print();
+        ExitCode::from(if error.use_stderr() { trouble() } else { 0 })
+    })
 }
 
 /// The command as the user types it: Krew links a plugin `mesh-expose` as `kubectl-mesh_expose`, and kubectl runs that as

@@ -20,6 +20,7 @@ mod version;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use mesh_kit::complete;
 use mesh_kit::input::Input;
+use mesh_kit::program;
 use mesh_kit::run::{self, Outcome};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -74,13 +75,10 @@ fn main() -> ExitCode {
             None => run::main(1, || completion::answer(Cli::command(), &words)),
         };
     }
-    let matches = Cli::command().get_matches();
-    // These two answer with 1, so trouble is something else.
-    let trouble = if matches!(matches.subcommand_name(), Some("check" | "diff")) { 2 } else { 1 };
-    run::main(trouble, || {
-        let cli = Cli::from_arg_matches(&matches)?;
-        dispatch(&cli)
-    })
+    match program::matches(Cli::command()) {
+        Ok(matches) => run::main(program::trouble(), || dispatch(&Cli::from_arg_matches(&matches)?)),
+        Err(code) => code,
+    }
 }
 
 fn dispatch(cli: &Cli) -> Outcome {

@@ -218,6 +218,9 @@ fn a_misused_command_line_is_told() {
     let unknown = run(CMP, Path::new("/"), &["generat"]);
     assert_eq!((code(&unknown), text(&unknown.stdout).as_str()), (1, ""));
     assert!(text(&unknown.stderr).starts_with("error: unknown command \"generat\""), "{}", text(&unknown.stderr));
+    let none = run(CMP, &example(), &[]);
+    assert_eq!((code(&none), text(&none.stdout).as_str()), (1, ""), "help is no manifest");
+    assert!(text(&none.stderr).starts_with("error: no command is given\n"), "{}", text(&none.stderr));
     let surplus = run(CMP, &example(), &["generate", "eks"]);
     assert_eq!((code(&surplus), text(&surplus.stdout).as_str()), (1, ""));
     assert!(text(&surplus.stderr).starts_with("error: unexpected argument \"eks\""), "{}", text(&surplus.stderr));

@@ -180,11 +180,16 @@ fn a_misused_command_line_is_told() {
         &["render", "--cluster", "eks", "-o", "xml"],
         &["check", "--fail-on", "never"],
         &["explain", "--form", "x"],
+        &["diff", "--clutser", "eks"],
+        &[],
     ] {
         let output = run(MESH, &example(), arguments);
-        assert_ne!(code(&output), 0, "{arguments:?}");
+        // kubectl's code for trouble; where 1 means findings or differences, trouble is more than that.
+        let trouble = if matches!(arguments, ["check" | "diff", ..]) { 2 } else { 1 };
+        assert_eq!(code(&output), trouble, "{arguments:?}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
-        assert!(text(&output.stderr).starts_with("error: "), "{arguments:?}: {}", text(&output.stderr));
+        let first = if arguments.is_empty() { "Steer a fleet" } else { "error: " };
+        assert!(text(&output.stderr).starts_with(first), "{arguments:?}: {}", text(&output.stderr));
     }
 }
 
