@@ -2,7 +2,8 @@
 
 pub mod codes;
 
-use crate::source::Place;
+mod place;
+pub use place::Place;
 
 /// How bad a finding is. Only errors stop `render`, `apply`, `plan` and the Argo CD plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,52 +1,12 @@
 //! One row: candidates tier by tier, removals with their one reason, shares.
 
-use super::access::Access;
+use super::subject::Subject;
 use super::units::Units;
-use super::{Reason, Removed, Route, Share, caller_name};
+use super::{Reason, Removed, Route, Share};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
-use crate::fleet::{ClusterId, Clusters, Fleet, GuardrailVerb, Origin, Service, ServiceId};
+use crate::fleet::{ClusterId, Clusters, GuardrailVerb, Origin};
 use crate::intent::traffic::Unit;
 use crate::source::Place;
-
-/// Whose row it is.
-pub(super) struct Subject<'a> {
-    pub(super) fleet: &'a Fleet,
-    pub(super) access: &'a Access,
-    pub(super) caller: ServiceId,
-    pub(super) cluster: ClusterId,
-    pub(super) provider: ServiceId,
-}
-
-impl Subject<'_> {
-    fn service(&self) -> &Service {
-        self.fleet.service(self.provider)
-    }
-
-    fn describe(&self) -> String {
-        let service = self.service();
-        format!("{} to {}/{}", caller_name(self.fleet, self.caller, self.cluster), service.namespace, service.name)
-    }
-
-    /// Whether another cluster cannot be reached from here at all.
-    fn is_unreachable(&self, cluster: ClusterId) -> bool {
-        let target = self.fleet.cluster(cluster);
-        cluster != self.cluster
-            && (target.gateway.is_none() || target.mesh.kind != self.fleet.cluster(self.cluster).mesh.kind)
-    }
-
-    /// The guardrail that denies the way from here to a cluster.
-    fn denied_by(&self, cluster: ClusterId) -> Option<Origin> {
-        let labels = &self.service().labels;
-        self.fleet.guardrails.iter().find_map(|rule| match &rule.verb {
-            GuardrailVerb::Deny { from, to }
-                if from.contains(self.cluster) && to.contains(cluster) && labels.contain(&rule.services) =>
-            {
-                Some(rule.origin)
-            }
-            _ => None,
-        })
-    }
-}
 
 /// Resolves one row; `label` says which requests, for messages.
 pub(super) fn route(subject: &Subject<'_>, units: Units, place: Place, label: &str, found: &mut Diagnostics) -> Route {

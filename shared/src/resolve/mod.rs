@@ -6,6 +6,7 @@ pub mod access;
 mod candidates;
 pub use candidates::proportional;
 pub mod matches;
+mod subject;
 pub mod units;
 pub mod vip;
 
@@ -15,6 +16,7 @@ use crate::intent::traffic::RequestMatch;
 use crate::source::Place;
 use access::Access;
 use std::collections::BTreeSet;
+use subject::Subject;
 use units::{Policies, PolicyId, Units};
 
 /// A fleet with everything that follows from it.
@@ -180,8 +182,7 @@ impl Effective {
                     continue;
                 }
                 for cluster in dependency.clusters.iter() {
-                    let subject =
-                        candidates::Subject { fleet: &fleet, access: &access, caller: *caller, cluster, provider };
+                    let subject = Subject { fleet: &fleet, access: &access, caller: *caller, cluster, provider };
                     edges.push(edge(&subject, dependency.place, &mut policies, found));
                 }
             }
@@ -228,7 +229,7 @@ pub(crate) fn caller_name(fleet: &Fleet, caller: ServiceId, cluster: ClusterId) 
     format!("{}/{}@{}", service.namespace, service.name, fleet.cluster(cluster).name)
 }
 
-fn edge(subject: &candidates::Subject<'_>, place: Place, policies: &mut Policies, found: &mut Diagnostics) -> Edge {
+fn edge(subject: &Subject<'_>, place: Place, policies: &mut Policies, found: &mut Diagnostics) -> Edge {
     let settings = policies.settings(subject, found);
     let base = candidates::route(subject, settings.base, place, "", found);
     let matched = settings

@@ -1,8 +1,8 @@
 //! Which policy sets what for an edge. Policies are merged unit by unit; a unit that none sets comes from the default.
 //! There is no precedence by age, name or specificity: the same unit set twice is an error.
 
-use super::candidates::Subject;
 use super::matches::{self, Join};
+use super::subject::Subject;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Fleet, TrafficPolicy};
 use crate::intent::traffic::{RequestMatch, Unit};

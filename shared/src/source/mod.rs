@@ -6,6 +6,7 @@ mod yaml;
 pub(crate) use yaml::short;
 
 use crate::diagnostic::Diagnostics;
+pub use crate::diagnostic::Place;
 
 /// A file as it was handed in.
 #[derive(Clone, Debug)]
@@ -18,17 +19,6 @@ pub struct File {
     pub bytes: Vec<u8>,
     /// Named by the user (then every document in it must be an intent) or found in a folder.
     pub explicit: bool,
-}
-
-/// Where something stands: a file of this run, and line and column counted from 1 in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// Index into the files of the run.
-    pub file: u32,
-    /// From 1.
-    pub line: u32,
-    /// From 1.
-    pub column: u32,
 }
 
 /// A value with its place.
