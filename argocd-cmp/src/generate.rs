@@ -2,7 +2,7 @@
 
 use crate::{MOST_FINDINGS, request};
 use mesh::World;
-use mesh::diagnostic::{Severity, did_you_mean};
+use mesh::diagnostic::{Diagnostic, Severity, codes, did_you_mean};
 use mesh::manifest::{Object, to_yaml_stream};
 use mesh::source::Limits;
 use mesh_files::{Bounds, report};
@@ -17,28 +17,46 @@ pub(crate) fn generate() -> Result<String, String> {
         return Err("error: no YAML or JSON file below the application's path; spec.source.path must hold the inventory and the intents\n".to_owned());
     }
     let world = World::of(files, &Limits::default(), found);
-    let text = |diagnostics: &[_], least| report::findings(&world.files, diagnostics, least, MOST_FINDINGS);
     let Some(id) = world.effective.fleet.cluster_named(cluster) else {
-        if world.found.has_errors() {
-            return Err(text(&world.found.clone().sorted(), Severity::Error));
-        }
-        let shown: String = cluster.chars().take(64).flat_map(char::escape_debug).collect();
-        let names: Vec<&str> = world.effective.fleet.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
-        let help = did_you_mean(cluster, names.iter().copied())
-            .unwrap_or_else(|| format!("the clusters are {}", names.join(", ")));
-        return Err(format!(
-            "error: parameter \"cluster\": no Cluster document is called \"{shown}\"; {help} [MESH701]\n"
-        ));
+        return Err(not_found(&world, cluster));
     };
-    let rendered = world.render(id).map_err(|found| text(&found, Severity::Error))?;
+    let rendered = world.render(id).map_err(|found| findings(&world, &found, Severity::Error))?;
     let objects: Vec<Object> = if request.waves == Some(false) {
         rendered.objects
     } else {
         rendered.objects.into_iter().map(Object::with_sync_wave).collect()
     };
     // Argo CD logs what stands on stderr of a success.
-    eprint!("{}", text(&rendered.found, Severity::Warning));
+    eprint!("{}", findings(&world, &rendered.found, Severity::Warning));
     Ok(to_yaml_stream(&objects))
+}
+
+fn findings(world: &World, found: &[Diagnostic], least: Severity) -> String {
+    report::findings(&world.files, found, least, MOST_FINDINGS)
+}
+
+/// Why the fleet does not have the cluster. A wrong document comes first: it may be the cluster's own. In any other case
+/// the first line, which is all that Argo CD's user interface shows, names the cluster.
+fn not_found(world: &World, cluster: &str) -> String {
+    let found = world.found.clone().sorted();
+    let is_about_none = |one: &Diagnostic| one.code.id == codes::NO_CLUSTERS.id;
+    if found.iter().find(|one| one.is_error()).is_some_and(|first| !is_about_none(first)) {
+        return findings(world, &found, Severity::Error);
+    }
+    let shown: String = cluster.chars().take(64).flat_map(char::escape_debug).collect();
+    let names: Vec<&str> = world.effective.fleet.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+    let (help, code) = if names.is_empty() {
+        ("no Cluster document was read; spec.source.path must hold the inventory".to_owned(), &codes::NO_CLUSTERS)
+    } else {
+        let help = did_you_mean(cluster, names.iter().copied());
+        (help.unwrap_or_else(|| format!("the clusters are {}", names.join(", "))), &codes::CLUSTER_NOT_FOUND)
+    };
+    let others: Vec<Diagnostic> = found.into_iter().filter(|one| !is_about_none(one)).collect();
+    format!(
+        "error: parameter \"cluster\": no Cluster document is called \"{shown}\"; {help} [{}]\n{}",
+        code.id,
+        findings(world, &others, Severity::Error)
+    )
 }
 
 /// A file in the repository can override the Application's parameters before the plugin runs (`.argocd-source.yaml`), and

@@ -118,14 +118,14 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 				require.NoError(t, os.RemoveAll(filepath.Join(a.repo, a.path)))
 				a.write(t, "only.yaml", service+"{clusters: [eks], ports: [{name: http, port: 80}]}\n")
 			},
-			[]string{"no Cluster document was read"},
+			[]string{`"eks"`, "no Cluster document was read"},
 		},
 		"only other people's documents": {
 			func(t *testing.T, a *application) {
 				require.NoError(t, os.RemoveAll(filepath.Join(a.repo, a.path)))
 				a.write(t, "values.yaml", "replicas: 1\n")
 			},
-			[]string{"Cluster"},
+			[]string{`"eks"`, "no Cluster document was read"},
 		},
 		"a folder without documents": {
 			func(t *testing.T, a *application) {

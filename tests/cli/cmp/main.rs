@@ -186,7 +186,10 @@ fn nothing_to_render_is_never_a_success() {
     let eks = [("ARGOCD_ENV_CLUSTER", "eks")];
     assert!(refused(folder.path(), &eks).starts_with("error: no YAML or JSON file below the application's path"));
     std::fs::write(folder.path().join("deployment.yaml"), "apiVersion: apps/v1\nkind: Deployment\n").unwrap();
-    assert_eq!(refused(folder.path(), &eks), "error: no Cluster document was read [MESH201]");
+    assert_eq!(
+        refused(folder.path(), &eks),
+        "error: parameter \"cluster\": no Cluster document is called \"eks\"; no Cluster document was read; spec.source.path must hold the inventory [MESH201]"
+    );
     std::fs::write(folder.path().join("bad.yaml"), "apiVersion: meshintent.dev/v1alpha1\nkind: Clutser\n").unwrap();
     assert_eq!(refused(folder.path(), &eks), "error: bad.yaml:2:7: the kind \"Clutser\" is unknown [MESH101]");
 
