@@ -27,6 +27,12 @@ impl ClusterId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Clusters([u64; WORDS]);
 
+impl Default for Clusters {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Clusters {
     /// No cluster.
     pub const NONE: Self = Self([0; WORDS]);
