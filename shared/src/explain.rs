@@ -167,7 +167,7 @@ fn row(effective: &Effective, files: &[File], edge: &Edge, route: &Route, matche
             .iter()
             .map(|share| Share { clusters: names(&share.clusters), percent: share.percent })
             .collect(),
-        tiers: route.tiers.iter().map(|tier| names(tier)).collect(),
+        tiers: route.tiers.iter().map(names).collect(),
         removed: route
             .removed
             .iter()

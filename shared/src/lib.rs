@@ -35,7 +35,7 @@ use source::{File, Limits};
 /// A resolved fleet with the files it was read from and everything that was found on the way.
 #[derive(Debug)]
 pub struct World {
-    /// The files, as they were handed in.
+    /// The files by name, in the order in which places count them; their bytes have been read and are gone.
     pub files: Vec<File>,
     /// The effective fleet; incomplete where there are errors.
     pub effective: Effective,
@@ -53,11 +53,12 @@ impl World {
         // The order in which files are handed in has no meaning.
         files.sort_by(|a, b| (&a.relative, &a.path).cmp(&(&b.relative, &b.path)));
         let mut reader = intent::Reader::default();
-        for (index, file) in files.iter().enumerate() {
+        for (index, file) in files.iter_mut().enumerate() {
             let index = u32::try_from(index).expect("fewer than 2^32 files fit into memory");
             let (nodes, problems) = source::read(index, file, limits);
             found.extend(problems);
             reader.file(file, &nodes, &mut found);
+            file.bytes = Vec::new();
         }
         let documents = reader.end(&found);
         let (skipped, complete) = (documents.skipped, documents.lost.is_empty());

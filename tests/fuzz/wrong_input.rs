@@ -8,6 +8,7 @@ use mesh::World;
 use mesh::diagnostic::{Diagnostic, Diagnostics};
 use mesh::manifest::to_yaml_stream;
 use mesh::source::{File, Limits};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -186,10 +187,11 @@ fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 
 /// What has to hold for every world, however damaged.
 fn judge(files: Vec<File>) {
+    let breaks = |file: &File| file.bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+    let lines: BTreeMap<String, usize> = files.iter().map(|file| (file.path.clone(), breaks(file) + 1)).collect();
     let world = World::of(files, &Limits::default(), Diagnostics::default());
     let found = world.check();
-    let breaks = |file: &File| file.bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
-    let lines: Vec<usize> = world.files.iter().map(|file| breaks(file) + 1).collect();
+    let lines: Vec<usize> = world.files.iter().map(|file| lines[&file.path]).collect();
     for finding in &found {
         is_presentable(&lines, finding);
     }

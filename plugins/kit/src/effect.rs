@@ -316,5 +316,8 @@ fn objects(world: &World, cluster: &str) -> BTreeMap<(Kind, String, String), Obj
     let id = world.effective.fleet.cluster_named(cluster);
     let rendered = id.and_then(|id| world.render(id).ok());
     let objects = rendered.map(|rendered| rendered.objects).unwrap_or_default();
-    objects.into_iter().map(|object| ((object.kind, object.namespace.clone(), object.name.clone()), object)).collect()
+    objects
+        .into_iter()
+        .map(|object| ((object.kind, object.namespace.to_string(), object.name.to_string()), object))
+        .collect()
 }

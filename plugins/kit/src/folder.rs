@@ -3,7 +3,7 @@
 
 use crate::manifest_work::ManifestWork;
 use anyhow::{Context, bail};
-use mesh::manifest::{Object, to_yaml, to_yaml_stream};
+use mesh::manifest::{Object, add_yaml, add_yaml_stream};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
@@ -40,15 +40,20 @@ pub struct Written {
 /// The files of one cluster, by path below the folder.
 fn files(cluster: &str, objects: &[Object], layout: Layout) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let folder = Path::new(cluster);
+    let file = |name: &str, write: &dyn Fn(&mut String)| {
+        let mut text = HEADER.to_owned();
+        write(&mut text);
+        (folder.join(name), text)
+    };
     let mut files: Vec<(PathBuf, String)> = match layout {
-        Layout::Single => vec![(folder.join("manifest.yaml"), format!("{HEADER}{}", to_yaml_stream(objects)))],
+        Layout::Single => vec![file("manifest.yaml", &|text| add_yaml_stream(text, objects))],
         Layout::ManifestWork => {
-            let work = ManifestWork::of(cluster, objects)?.to_yaml();
-            vec![(folder.join("manifestwork.yaml"), format!("{HEADER}{work}"))]
+            let work = ManifestWork::of(cluster, objects)?;
+            vec![file("manifestwork.yaml", &|text| add_yaml(text, &work))]
         }
         Layout::Files => objects
             .iter()
-            .map(|object| (folder.join(short_name(&object.file_name())), format!("{HEADER}{}", to_yaml(object))))
+            .map(|object| file(&short_name(&object.file_name()), &|text| add_yaml(text, object)))
             .collect(),
     };
     let mut resources: Vec<String> = files
@@ -134,7 +139,10 @@ impl Staging {
                         target.display()
                     )
                 }
-                Ok(_) if fs::read(&target).is_ok_and(|bytes| bytes == text.as_bytes()) => {
+                Ok(metadata)
+                    if metadata.len() == text.len() as u64
+                        && fs::read(&target).is_ok_and(|bytes| bytes == text.as_bytes()) =>
+                {
                     staged.written.unchanged += 1;
                     continue;
                 }

@@ -2,10 +2,10 @@
 
 use crate::run::Failure;
 use mesh::World;
-use mesh::diagnostic::{Severity, codes, did_you_mean};
+use mesh::diagnostic::{Diagnostics, Severity, codes, did_you_mean};
 use mesh::fleet::{ClusterId, Fleet, ServiceId};
 use mesh::resolve::Edge;
-use mesh::source::Limits;
+use mesh::source::{File, Limits};
 use mesh_files::{Bounds, report};
 use std::io::Write;
 use std::path::PathBuf;
@@ -69,10 +69,16 @@ impl Chosen {
 const MOST: usize = 50;
 
 impl Input {
+    /// Reads the files.
+    #[must_use]
+    pub fn files(&self) -> (Vec<File>, Diagnostics) {
+        mesh_files::read(&self.filename, &Bounds::default())
+    }
+
     /// Reads and resolves the documents.
     #[must_use]
     pub fn world(&self) -> World {
-        let (files, found) = mesh_files::read(&self.filename, &Bounds::default());
+        let (files, found) = self.files();
         World::of(files, &Limits::default(), found)
     }
 
@@ -81,11 +87,8 @@ impl Input {
     #[must_use]
     pub fn shown_world(&self) -> (World, u8) {
         let world = self.world();
-        let broken = world.found.has_errors();
-        if broken {
-            warn(&world, &world.found.clone().sorted(), Severity::Error);
-        }
-        (world, u8::from(broken))
+        let code = errors(&world);
+        (world, code)
     }
 
     /// Reads and resolves the documents; any error in them is printed and ends the command.
@@ -116,6 +119,16 @@ pub fn right(world: World) -> Result<World, Failure> {
 pub fn refuse(world: &World, found: &[mesh::diagnostic::Diagnostic]) -> Failure {
     eprint(&report::findings(&world.files, found, Severity::Error, MOST));
     Failure::Printed(1)
+}
+
+/// Prints the errors of a world that is shown nevertheless, and says the exit code that goes with them.
+#[must_use]
+pub fn errors(world: &World) -> u8 {
+    let broken = world.found.has_errors();
+    if broken {
+        warn(world, &world.found.clone().sorted(), Severity::Error);
+    }
+    u8::from(broken)
 }
 
 /// Prints warnings (and notes, if asked) to stderr.

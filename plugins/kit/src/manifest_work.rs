@@ -2,7 +2,7 @@
 //! own agent applies. What a later ManifestWork no longer holds, the agent deletes.
 
 use anyhow::ensure;
-use mesh::manifest::{MANAGED_BY, Object, value_to_yaml};
+use mesh::manifest::{MANAGED_BY, Object, to_yaml};
 use serde::Serialize;
 
 /// What Open Cluster Management's admission takes, counted over all manifests of a work.
@@ -66,7 +66,7 @@ impl<'a> ManifestWork<'a> {
     /// As a YAML document.
     #[must_use]
     pub fn to_yaml(&self) -> String {
-        value_to_yaml(self)
+        to_yaml(self)
     }
 
     /// As JSON.

@@ -48,8 +48,7 @@ fn objects(world: &World, document: u32) -> String {
     let fleet = &world.effective.fleet;
     let count = |cluster: ClusterId| {
         let objects = world.render(cluster).map(|rendered| rendered.objects).unwrap_or_default();
-        let named = &fleet.documents[document as usize];
-        objects.iter().filter(|object| object.intents.documents.contains(named)).count()
+        objects.iter().filter(|object| object.intents.documents.contains(&document)).count()
     };
     let counts: Vec<String> = fleet
         .cluster_ids()

@@ -26,7 +26,7 @@ impl Served {
         let healthy = |clusters: &[ClusterId]| -> Vec<ClusterId> {
             clusters.iter().copied().filter(|cluster| !down.contains(*cluster)).collect()
         };
-        let order = route.tiers.iter().map(|tier| healthy(tier)).find(|tier| !tier.is_empty()).unwrap_or_default();
+        let order = route.tiers.iter().map(healthy).find(|tier| !tier.is_empty()).unwrap_or_default();
         let mut served = Self::default();
         for share in &route.shares {
             let own = healthy(&share.clusters);
@@ -71,15 +71,19 @@ mod tests {
     fn route() -> Route {
         Route {
             units: mesh::resolve::units::Units::default(),
-            shares: vec![Share { clusters: vec![ClusterId(3), ClusterId(4)], percent: 20 }],
-            tiers: vec![vec![ClusterId(0)], vec![], vec![ClusterId(1), ClusterId(2)]],
-            removed: Vec::new(),
-            mirror: Vec::new(),
+            shares: Box::new([Share { clusters: vec![ClusterId(3), ClusterId(4)], percent: 20 }]),
+            tiers: [clusters(&[0]), Clusters::NONE, clusters(&[1, 2])].into_iter().collect(),
+            removed: Box::default(),
+            mirror: Box::default(),
         }
     }
 
+    fn clusters(ids: &[u16]) -> Clusters {
+        ids.iter().map(|id| ClusterId(*id)).collect()
+    }
+
     fn down(ids: &[u16]) -> Served {
-        Served::of(&route(), &ids.iter().map(|id| ClusterId(*id)).collect::<Clusters>())
+        Served::of(&route(), &clusters(ids))
     }
 
     fn parts(parts: &[(&[u16], u8)]) -> Vec<(Vec<ClusterId>, u8)> {

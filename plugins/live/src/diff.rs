@@ -169,7 +169,7 @@ fn yaml(object: &Json) -> String {
     if let Some(object) = object.as_object_mut() {
         object.remove("status");
     }
-    mesh::manifest::value_to_yaml(&object)
+    mesh::manifest::to_yaml(&object)
 }
 
 /// `networking.istio.io.v1.VirtualService.bank.user`, as kubectl names the files that it compares.

@@ -11,7 +11,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use mesh::World;
 use mesh::diagnostic::{Diagnostic, Severity};
 use mesh::fleet::{Cluster, ClusterId, Fleet};
-use mesh::manifest::value_to_yaml;
+use mesh::manifest::to_yaml;
 use mesh_kit::input::{self, Input};
 use mesh_kit::run::{Failure, Outcome, print};
 use serde::{Deserialize, Serialize};
@@ -310,7 +310,7 @@ fn document<'a>(locations: impl Iterator<Item = &'a Location>) -> String {
         metadata: json!({"name": "observed"}),
         spec: Spec { services: locations.collect() },
     };
-    format!("{HEADER}{}", value_to_yaml(&document))
+    format!("{HEADER}{}", to_yaml(&document))
 }
 
 /// What the file says now; a file that was not written here is never touched.

@@ -6,7 +6,7 @@ use crate::connect::{ConnectFlags, Connections};
 use crate::fleet::block_on;
 use futures_util::stream::{self, StreamExt};
 use mesh::intent::types::ClusterName;
-use mesh::manifest::value_to_yaml;
+use mesh::manifest::to_yaml;
 use mesh_kit::run::{Failure, Outcome, print};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -366,7 +366,7 @@ fn document(known: &Known) -> String {
 
 /// A value on one line: lists and maps in flow style, which is JSON.
 fn scalar(value: &Json) -> String {
-    if value.is_array() || value.is_object() { value.to_string() } else { value_to_yaml(value).trim_end().to_owned() }
+    if value.is_array() || value.is_object() { value.to_string() } else { to_yaml(value).trim_end().to_owned() }
 }
 
 /// Names of contexts may hold anything; names of clusters may not.

@@ -21,7 +21,7 @@ pub struct Key {
 
 impl Key {
     fn of(object: &Object) -> Self {
-        Self { kind: object.kind, namespace: object.namespace.clone(), name: object.name.clone() }
+        Self { kind: object.kind, namespace: object.namespace.to_string(), name: object.name.to_string() }
     }
 
     fn of_live(kind: Kind, live: &Json) -> Self {

@@ -21,7 +21,7 @@ pub(super) fn check(effective: &Effective, found: &mut Diagnostics) {
         let mut by_entry: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
         for (index, (_, service)) in services.iter().enumerate() {
             let copies = std::iter::once(&service.copy).chain(service.variants.iter().map(|(_, copy)| copy));
-            for (key, value) in copies.flat_map(|copy| &copy.selector.0.0) {
+            for (key, value) in copies.flat_map(|copy| copy.selector.0.0.iter()) {
                 let users = by_entry.entry((&**key, &**value)).or_default();
                 if users.last() != Some(&index) {
                     users.push(index);

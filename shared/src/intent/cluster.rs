@@ -126,5 +126,5 @@ fn default_trust_domain() -> TrustDomain {
 
 fn default_gateway_selector() -> Selector {
     let labels = [("istio".into(), "eastwestgateway".into())];
-    Selector(super::types::Labels(labels.into_iter().collect()))
+    Selector(labels.into_iter().collect())
 }

@@ -3,6 +3,7 @@
 use super::decode::{Decode, bad_value, text};
 use crate::diagnostic::Diagnostics;
 use crate::source::{Entry, Node, Value, short};
+use serde::{Serialize, Serializer};
 use serde_json::{Map as Object, Value as Json, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +21,12 @@ macro_rules! word {
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+
+            /// The text, shared.
+            #[must_use]
+            pub fn text(&self) -> Arc<str> {
+                self.0.clone()
             }
 
             /// Builds the value if the text follows the rule.
@@ -201,6 +208,12 @@ impl HostName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The name in lower case, shared.
+    #[must_use]
+    pub fn text(&self) -> Arc<str> {
+        self.0.clone()
     }
 
     /// Builds the name if `text` is a DNS name of at least two labels; capitals become small letters.
@@ -453,6 +466,12 @@ impl fmt::Display for Duration {
     }
 }
 
+impl Serialize for Duration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl Decode for Duration {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         const EXPECTED: &str = "a duration such as 500ms, 5s or 2m";
@@ -470,9 +489,18 @@ impl Decode for Duration {
     }
 }
 
+/// Labels by key; shared by everything that carries or chooses them.
+pub type LabelMap = Arc<BTreeMap<Arc<str>, Arc<str>>>;
+
 /// Labels, as Kubernetes has them: keys with an optional prefix, values of at most 63 characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Labels(pub BTreeMap<Arc<str>, Arc<str>>);
+pub struct Labels(pub LabelMap);
+
+impl FromIterator<(Arc<str>, Arc<str>)> for Labels {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, Arc<str>)>>(labels: I) -> Self {
+        Self(Arc::new(labels.into_iter().collect()))
+    }
+}
 
 impl Labels {
     /// Whether every entry of `wanted` is an entry of these labels.
@@ -528,7 +556,7 @@ impl Decode for Labels {
             return super::decode::wrong_type(node, "a map of labels", found);
         };
         let labels: Vec<_> = entries.iter().map(|entry| label(entry, found)).collect();
-        labels.into_iter().collect::<Option<_>>().map(Self)
+        labels.into_iter().collect()
     }
 
     fn schema(_: &mut Object<String, Json>) -> Json {

@@ -1,23 +1,25 @@
 //! The fields of Istio's resources that are written, in the order in which they are printed.
 //! Names and meanings: istio.io/api, networking/v1 and security/v1.
 
+use super::Text;
+use crate::intent::types::{Duration, LabelMap};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// Labels of workloads.
-pub type LabelMap = BTreeMap<String, String>;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 /// `networking.istio.io/v1` ServiceEntry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceEntry {
     /// The host names.
-    pub hosts: Vec<String>,
+    pub hosts: [Text; 1],
     /// Virtual IP addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<String>,
+    pub addresses: Vec<Ipv4Addr>,
     /// The namespaces that see it.
-    pub export_to: Vec<String>,
+    pub export_to: Arc<[Text]>,
     /// `MESH_INTERNAL`: peers prove their identity.
     pub location: &'static str,
     /// `STATIC`, or `DNS` for endpoints with host names.
@@ -39,7 +41,7 @@ pub struct EntryPort {
     /// The number that callers use.
     pub number: u16,
     /// The name that endpoints refer to.
-    pub name: String,
+    pub name: Text,
     /// What is spoken there.
     pub protocol: &'static str,
     /// The port of the pods.
@@ -58,9 +60,9 @@ pub struct WorkloadSelector {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Endpoint {
     /// An IP address, or a host name with resolution DNS.
-    pub address: String,
+    pub address: EndpointAddress,
     /// Its port for each port of the entry.
-    pub ports: BTreeMap<String, u16>,
+    pub ports: BTreeMap<Text, u16>,
     /// Labels: mutual TLS, and the marks of its tier.
     pub labels: LabelMap,
     /// Its weight among the endpoints of one tier.
@@ -68,14 +70,24 @@ pub struct Endpoint {
     pub weight: Option<u32>,
 }
 
+/// Where an endpoint is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum EndpointAddress {
+    /// An IP address.
+    Ip(IpAddr),
+    /// A name that is looked up in DNS.
+    Name(String),
+}
+
 /// `networking.istio.io/v1` DestinationRule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DestinationRule {
     /// The host.
-    pub host: String,
+    pub host: Text,
     /// The namespaces that see it.
-    pub export_to: Vec<String>,
+    pub export_to: Arc<[Text]>,
     /// How its endpoints are reached.
     pub traffic_policy: TrafficPolicy,
 }
@@ -163,9 +175,9 @@ pub struct OutlierDetection {
     #[serde(rename = "consecutive5xxErrors")]
     pub consecutive_5xx_errors: u32,
     /// How often endpoints are judged.
-    pub interval: String,
+    pub interval: Duration,
     /// How long a broken endpoint is left alone.
-    pub base_ejection_time: String,
+    pub base_ejection_time: Duration,
     /// 100: with fewer, small clusters could never be left.
     pub max_ejection_percent: u32,
 }
@@ -187,16 +199,16 @@ pub struct ConnectionPool {
 pub struct TcpSettings {
     /// How long opening may take.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_timeout: Option<String>,
+    pub connect_timeout: Option<Duration>,
     /// Probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_keepalive: Option<TcpKeepalive>,
     /// After how much silence it is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle_timeout: Option<String>,
+    pub idle_timeout: Option<Duration>,
     /// After which age it is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_connection_duration: Option<String>,
+    pub max_connection_duration: Option<Duration>,
 }
 
 /// Keepalive probes.
@@ -204,10 +216,10 @@ pub struct TcpSettings {
 pub struct TcpKeepalive {
     /// Before the first probe.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub time: Option<String>,
+    pub time: Option<Duration>,
     /// Between probes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<String>,
+    pub interval: Option<Duration>,
     /// Probes without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probes: Option<u32>,
@@ -218,7 +230,7 @@ pub struct TcpKeepalive {
 #[serde(rename_all = "camelCase")]
 pub struct HttpSettings {
     /// After how much silence it is closed.
-    pub idle_timeout: String,
+    pub idle_timeout: Duration,
 }
 
 /// `networking.istio.io/v1` VirtualService.
@@ -226,9 +238,9 @@ pub struct HttpSettings {
 #[serde(rename_all = "camelCase")]
 pub struct VirtualService {
     /// The host.
-    pub hosts: Vec<String>,
+    pub hosts: [Text; 1],
     /// The namespaces that see it.
-    pub export_to: Vec<String>,
+    pub export_to: Arc<[Text]>,
     /// Routes of requests; the first that fits counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<HttpRoute>,
@@ -255,7 +267,7 @@ pub struct HttpRoute {
     pub direct_response: Option<DirectResponse>,
     /// How long a request may take.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<String>,
+    pub timeout: Option<Duration>,
     /// Further tries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
@@ -296,7 +308,7 @@ pub struct HttpMatch {
     pub port: Option<u16>,
     /// From this namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_namespace: Option<String>,
+    pub source_namespace: Option<Text>,
     /// From pods with these labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source_labels: LabelMap,
@@ -319,11 +331,11 @@ pub struct HttpMatch {
 #[serde(rename_all = "camelCase")]
 pub enum StringMatch {
     /// It is this text.
-    Exact(String),
+    Exact(Cow<'static, str>),
     /// It begins with this text.
-    Prefix(String),
+    Prefix(Cow<'static, str>),
     /// The whole of it fits this expression.
-    Regex(String),
+    Regex(Cow<'static, str>),
 }
 
 /// A destination and its weight.
@@ -340,7 +352,7 @@ pub struct WeightedDestination {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Destination {
     /// The host.
-    pub host: String,
+    pub host: Text,
     /// The port.
     pub port: PortNumber,
 }
@@ -360,7 +372,7 @@ pub struct Retries {
     pub attempts: u32,
     /// How long each may take.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub per_try_timeout: Option<String>,
+    pub per_try_timeout: Option<Duration>,
     /// After which failures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_on: Option<&'static str>,
@@ -387,7 +399,7 @@ pub struct Delay {
     /// How many.
     pub percentage: Percentage,
     /// How long.
-    pub fixed_delay: String,
+    pub fixed_delay: Duration,
 }
 
 /// Requests that are answered with an error.
@@ -425,7 +437,7 @@ pub struct CorsPolicy {
     pub expose_headers: Vec<String>,
     /// How long a preflight answer holds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_age: Option<String>,
+    pub max_age: Option<Duration>,
     /// Whether credentials may be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_credentials: Option<bool>,
@@ -471,7 +483,7 @@ pub struct TlsRoute {
 #[serde(rename_all = "camelCase")]
 pub struct TlsMatch {
     /// To these names.
-    pub sni_hosts: Vec<String>,
+    pub sni_hosts: [Text; 1],
     /// What else they fit.
     #[serde(flatten)]
     pub connection: ConnectionMatch,
@@ -495,7 +507,7 @@ pub struct ConnectionMatch {
     pub port: u16,
     /// From this namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_namespace: Option<String>,
+    pub source_namespace: Option<Text>,
     /// From pods with these labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source_labels: LabelMap,
@@ -518,7 +530,7 @@ pub struct Server {
     /// Passthrough by SNI.
     pub tls: ServerTls,
     /// The hosts.
-    pub hosts: Vec<String>,
+    pub hosts: [Text; 1],
 }
 
 /// The port of a gateway.

@@ -7,8 +7,9 @@ mod yaml;
 use crate::intent::{DocumentId, GROUP};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::sync::Arc;
-pub use write::{to_json, to_yaml, to_yaml_stream, value_to_yaml};
+pub use write::{add_yaml, add_yaml_stream, to_json, to_yaml, to_yaml_stream};
 
 /// The value of `app.kubernetes.io/managed-by` on every object.
 pub const MANAGED_BY: &str = "kubectl-mesh";
@@ -76,21 +77,18 @@ impl Kind {
     /// The API group, empty for the core group.
     #[must_use]
     pub fn group(self) -> &'static str {
-        match self {
-            Self::ConfigMap | Self::Service => "",
-            Self::AuthorizationPolicy | Self::PeerAuthentication => "security.istio.io",
-            Self::ServiceEntry | Self::Gateway | Self::DestinationRule | Self::VirtualService | Self::Sidecar => {
-                "networking.istio.io"
-            }
-        }
+        self.api_version().split_once('/').map_or("", |(group, _)| group)
     }
 
     /// The version that is written: v1 everywhere (for Istio since 1.22).
     #[must_use]
-    pub fn api_version(self) -> String {
-        match self.group() {
-            "" => "v1".to_owned(),
-            group => format!("{group}/v1"),
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::ConfigMap | Self::Service => "v1",
+            Self::AuthorizationPolicy | Self::PeerAuthentication => "security.istio.io/v1",
+            Self::ServiceEntry | Self::Gateway | Self::DestinationRule | Self::VirtualService | Self::Sidecar => {
+                "networking.istio.io/v1"
+            }
         }
     }
 
@@ -131,15 +129,18 @@ impl Kind {
     }
 }
 
+/// Text that many objects share, such as a host name.
+pub type Text = Arc<str>;
+
 /// One object of one cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Its kind.
     pub kind: Kind,
     /// Its namespace.
-    pub namespace: String,
+    pub namespace: Text,
     /// Its name.
-    pub name: String,
+    pub name: Text,
     /// Its annotations beside the ones that every object has.
     pub annotations: BTreeMap<&'static str, String>,
     /// The documents that caused it.
@@ -151,17 +152,25 @@ pub struct Object {
 /// The documents that caused objects, and the text that says so; objects that belong together share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intents {
-    /// The documents.
-    pub documents: BTreeSet<DocumentId>,
-    /// Their names, separated by commas.
+    /// The documents, by their index in the fleet.
+    pub documents: BTreeSet<u32>,
+    /// Their names in order, separated by commas.
     pub text: String,
 }
 
-impl FromIterator<DocumentId> for Intents {
-    fn from_iter<I: IntoIterator<Item = DocumentId>>(documents: I) -> Self {
-        let documents: BTreeSet<DocumentId> = documents.into_iter().collect();
-        let names: Vec<String> = documents.iter().map(ToString::to_string).collect();
-        Self { text: names.join(","), documents }
+impl Intents {
+    /// The documents of these indices in the list of all documents.
+    #[must_use]
+    pub fn of(documents: BTreeSet<u32>, all: &[DocumentId]) -> Self {
+        let mut named: Vec<&DocumentId> = documents.iter().map(|index| &all[*index as usize]).collect();
+        named.sort_unstable();
+        let mut text = String::new();
+        for document in named {
+            let comma = if text.is_empty() { "" } else { "," };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{comma}{document}");
+        }
+        Self { documents, text }
     }
 }
 
@@ -232,7 +241,7 @@ pub struct ServicePort {
 impl Object {
     /// An object of the kind of its content.
     #[must_use]
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>, intents: Arc<Intents>, body: Body) -> Self {
+    pub fn new(namespace: impl Into<Text>, name: impl Into<Text>, intents: Arc<Intents>, body: Body) -> Self {
         Self {
             kind: body.kind(),
             namespace: namespace.into(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 impl Serialize for Object {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_struct("Object", 4)?;
-        object.serialize_field("apiVersion", &self.kind.api_version())?;
+        object.serialize_field("apiVersion", self.kind.api_version())?;
         object.serialize_field("kind", self.kind.as_str())?;
         object.serialize_field("metadata", &Metadata::of(self))?;
         match &self.body {
@@ -22,9 +22,16 @@ impl Serialize for Object {
 struct Metadata<'a> {
     name: &'a str,
     namespace: &'a str,
-    labels: BTreeMap<&'static str, &'static str>,
+    labels: Labels,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     annotations: BTreeMap<&'static str, &'a str>,
+}
+
+/// The labels that every object has.
+#[derive(serde::Serialize)]
+struct Labels {
+    #[serde(rename = "app.kubernetes.io/managed-by")]
+    managed_by: &'static str,
 }
 
 impl<'a> Metadata<'a> {
@@ -40,7 +47,7 @@ impl<'a> Metadata<'a> {
         Self {
             name: &object.name,
             namespace: &object.namespace,
-            labels: [("app.kubernetes.io/managed-by", MANAGED_BY)].into_iter().collect(),
+            labels: Labels { managed_by: MANAGED_BY },
             annotations,
         }
     }
@@ -62,29 +69,37 @@ fn may_be_substituted(body: &Body) -> bool {
     free_text && serde_json::to_string(body).is_ok_and(|text| text.contains("${"))
 }
 
-/// The object as one YAML document, in kubectl's style.
+/// An object, or any value that JSON can hold, as one YAML document in kubectl's style.
 #[must_use]
-pub fn to_yaml(object: &Object) -> String {
-    value_to_yaml(object)
+pub fn to_yaml(value: &impl Serialize) -> String {
+    let mut text = String::with_capacity(1024);
+    add_yaml(&mut text, value);
+    text
 }
 
-/// Any value that JSON can hold as one YAML document, in the same style.
-#[must_use]
-pub fn value_to_yaml(value: &impl Serialize) -> String {
-    super::yaml::to_string(value).expect("JSON values hold only strings, numbers, lists and maps")
+/// Adds one YAML document to a text.
+pub fn add_yaml(text: &mut String, value: &impl Serialize) {
+    super::yaml::write(text, value).expect("JSON values hold only strings, numbers, lists and maps");
 }
 
 /// The objects as one stream of YAML documents.
 #[must_use]
 pub fn to_yaml_stream(objects: &[Object]) -> String {
-    let mut text = String::with_capacity(objects.len() * 1024);
+    let mut text = String::new();
+    add_yaml_stream(&mut text, objects);
+    text
+}
+
+/// Adds the objects as one stream of YAML documents to a text.
+pub fn add_yaml_stream(text: &mut String, objects: &[Object]) {
+    // Most objects are smaller, so the text need not grow again and again.
+    text.reserve(objects.len() * 1024);
     for (index, object) in objects.iter().enumerate() {
         if index > 0 {
             text.push_str("---\n");
         }
-        text.push_str(&to_yaml(object));
+        add_yaml(text, object);
     }
-    text
 }
 
 /// The objects as kubectl prints them in JSON: one object alone, several as a `List`.

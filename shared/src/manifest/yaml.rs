@@ -5,15 +5,13 @@
 //! (docs/performance.md); what is written here is only ever what JSON can hold.
 
 use serde::ser::{
-    self, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, Serializer,
+    self, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeTuple, Serializer,
 };
 use std::fmt::{self, Write};
 
-/// The value as one YAML document.
-pub(super) fn to_string<T: Serialize>(value: &T) -> Result<String, Unsupported> {
-    let mut out = String::with_capacity(1024);
-    value.serialize(Value { out: &mut out, indent: 0, position: Position::Start })?;
-    Ok(out)
+/// Adds the value as one YAML document.
+pub(super) fn write<T: Serialize>(out: &mut String, value: &T) -> Result<(), Unsupported> {
+    value.serialize(Value { out, indent: 0, position: Position::Start })
 }
 
 /// A value that objects never hold.
@@ -47,6 +45,8 @@ enum Position {
     Key,
     /// The dash of a list item.
     Dash,
+    /// Nothing: the value is a key itself, which has to be a string.
+    Name,
 }
 
 struct Value<'a> {
@@ -59,27 +59,37 @@ struct Value<'a> {
 impl Value<'_> {
     /// Ends the line with what needs no quoting.
     fn literal(self, value: impl fmt::Display) -> Result<(), Unsupported> {
-        if self.position == Position::Key {
-            self.out.push(' ');
+        match self.position {
+            Position::Name => return unsupported(NO_KEY),
+            Position::Key => self.out.push(' '),
+            Position::Start | Position::Dash => {}
         }
         writeln!(self.out, "{value}").map_err(|_| Unsupported("out of memory".to_owned()))
     }
 }
 
+const NO_KEY: &str = "keys that are no strings";
+
 fn start_line(out: &mut String, indent: usize) {
-    out.extend(std::iter::repeat_n(' ', indent));
+    const SPACES: &str = "                                ";
+    let mut rest = indent;
+    while rest > 0 {
+        let part = rest.min(SPACES.len());
+        out.push_str(&SPACES[..part]);
+        rest -= part;
+    }
 }
 
 impl<'a> Serializer for Value<'a> {
     type Ok = ();
     type Error = Unsupported;
     type SerializeSeq = List<'a>;
-    type SerializeTuple = Impossible<(), Unsupported>;
+    type SerializeTuple = List<'a>;
     type SerializeTupleStruct = Impossible<(), Unsupported>;
     type SerializeTupleVariant = Impossible<(), Unsupported>;
     type SerializeMap = Map<'a>;
     type SerializeStruct = Map<'a>;
-    type SerializeStructVariant = Map<'a>;
+    type SerializeStructVariant = Impossible<(), Unsupported>;
 
     fn serialize_bool(self, value: bool) -> Result<(), Unsupported> {
         self.literal(value)
@@ -126,8 +136,13 @@ impl<'a> Serializer for Value<'a> {
             self.out.push(' ');
         }
         scalar(self.out, value);
-        self.out.push('\n');
+        if self.position != Position::Name {
+            self.out.push('\n');
+        }
         Ok(())
+    }
+    fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Unsupported> {
+        self.serialize_str(&value.to_string())
     }
     fn serialize_bytes(self, _: &[u8]) -> Result<(), Unsupported> {
         unsupported("bytes")
@@ -158,19 +173,21 @@ impl<'a> Serializer for Value<'a> {
         value: &T,
     ) -> Result<(), Unsupported> {
         let mut map = self.serialize_map(Some(1))?;
-        map.entry(variant, value)?;
+        map.serialize_entry(variant, value)?;
         SerializeMap::end(map)
     }
     fn serialize_seq(self, _: Option<usize>) -> Result<List<'a>, Unsupported> {
         match self.position {
             Position::Dash => unsupported("lists of lists"),
+            Position::Name => unsupported(NO_KEY),
             Position::Start | Position::Key => {
                 Ok(List { out: self.out, indent: self.indent, position: self.position, empty: true })
             }
         }
     }
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Unsupported> {
-        unsupported("tuples")
+    /// A list of a fixed length.
+    fn serialize_tuple(self, length: usize) -> Result<List<'a>, Unsupported> {
+        self.serialize_seq(Some(length))
     }
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Unsupported> {
         unsupported("tuples")
@@ -185,7 +202,11 @@ impl<'a> Serializer for Value<'a> {
         unsupported("tuples")
     }
     fn serialize_map(self, _: Option<usize>) -> Result<Map<'a>, Unsupported> {
-        let indent = if self.position == Position::Start { 0 } else { self.indent + 2 };
+        let indent = match self.position {
+            Position::Name => return unsupported(NO_KEY),
+            Position::Start => 0,
+            Position::Key | Position::Dash => self.indent + 2,
+        };
         Ok(Map { out: self.out, indent, position: self.position, empty: true })
     }
     fn serialize_struct(self, _: &'static str, length: usize) -> Result<Map<'a>, Unsupported> {
@@ -197,7 +218,7 @@ impl<'a> Serializer for Value<'a> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Map<'a>, Unsupported> {
+    ) -> Result<Self::SerializeStructVariant, Unsupported> {
         unsupported("tagged maps")
     }
 }
@@ -235,6 +256,19 @@ impl SerializeSeq for List<'_> {
     }
 }
 
+impl SerializeTuple for List<'_> {
+    type Ok = ();
+    type Error = Unsupported;
+
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unsupported> {
+        SerializeSeq::serialize_element(self, value)
+    }
+
+    fn end(self) -> Result<(), Unsupported> {
+        SerializeSeq::end(self)
+    }
+}
+
 /// A map; as a list item it begins on the line of its dash.
 struct Map<'a> {
     out: &'a mut String,
@@ -245,24 +279,20 @@ struct Map<'a> {
 }
 
 impl Map<'_> {
-    fn key(&mut self, key: &str) {
-        if std::mem::take(&mut self.empty) {
-            match self.position {
-                Position::Key => {
-                    self.out.push('\n');
-                    start_line(self.out, self.indent);
-                }
-                Position::Start | Position::Dash => {}
-            }
-        } else {
+    /// Goes to where a key is written.
+    fn start_entry(&mut self) {
+        let first = std::mem::take(&mut self.empty);
+        if first && self.position == Position::Key {
+            self.out.push('\n');
+        }
+        // The first key of a list item stands behind the dash.
+        if !first || self.position == Position::Key {
             start_line(self.out, self.indent);
         }
-        scalar(self.out, key);
-        self.out.push(':');
     }
 
-    fn entry<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), Unsupported> {
-        self.key(key);
+    fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unsupported> {
+        self.out.push(':');
         value.serialize(Value { out: self.out, indent: self.indent, position: Position::Key })
     }
 
@@ -278,14 +308,12 @@ impl SerializeMap for Map<'_> {
     type Error = Unsupported;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Unsupported> {
-        let mut text = String::new();
-        key.serialize(Key(&mut text))?;
-        self.key(&text);
-        Ok(())
+        self.start_entry();
+        key.serialize(Value { out: self.out, indent: self.indent, position: Position::Name })
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unsupported> {
-        value.serialize(Value { out: self.out, indent: self.indent, position: Position::Key })
+        self.value(value)
     }
 
     fn end(self) -> Result<(), Unsupported> {
@@ -298,111 +326,17 @@ impl SerializeStruct for Map<'_> {
     type Ok = ();
     type Error = Unsupported;
 
+    /// The names of fields are ours, and none of them needs quotes.
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Unsupported> {
-        self.entry(key, value)
+        debug_assert!(is_plain(key), "{key} needs quotes");
+        self.start_entry();
+        self.out.push_str(key);
+        self.value(value)
     }
 
     fn end(self) -> Result<(), Unsupported> {
         self.finish();
         Ok(())
-    }
-}
-
-impl SerializeStructVariant for Map<'_> {
-    type Ok = ();
-    type Error = Unsupported;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Unsupported> {
-        self.entry(key, value)
-    }
-
-    fn end(self) -> Result<(), Unsupported> {
-        self.finish();
-        Ok(())
-    }
-}
-
-/// Keys are strings.
-struct Key<'a>(&'a mut String);
-
-macro_rules! no_key {
-    ($($method:ident: $type:ty),*) => { $( fn $method(self, _: $type) -> Result<(), Unsupported> { unsupported("keys that are no strings") } )* };
-}
-
-impl Serializer for Key<'_> {
-    type Ok = ();
-    type Error = Unsupported;
-    type SerializeSeq = Impossible<(), Unsupported>;
-    type SerializeTuple = Impossible<(), Unsupported>;
-    type SerializeTupleStruct = Impossible<(), Unsupported>;
-    type SerializeTupleVariant = Impossible<(), Unsupported>;
-    type SerializeMap = Impossible<(), Unsupported>;
-    type SerializeStruct = Impossible<(), Unsupported>;
-    type SerializeStructVariant = Impossible<(), Unsupported>;
-
-    fn serialize_str(self, value: &str) -> Result<(), Unsupported> {
-        self.0.push_str(value);
-        Ok(())
-    }
-    no_key!(serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64, serialize_u8: u8,
-        serialize_u16: u16, serialize_u32: u32, serialize_u64: u64, serialize_f32: f32, serialize_f64: f64, serialize_char: char,
-        serialize_bytes: &[u8], serialize_unit_struct: &'static str);
-    fn serialize_none(self) -> Result<(), Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_unit(self) -> Result<(), Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Unsupported> {
-        value.serialize(self)
-    }
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), Unsupported> {
-        self.serialize_str(variant)
-    }
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Unsupported> {
-        value.serialize(self)
-    }
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Result<(), Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeStruct, Unsupported> {
-        unsupported("keys that are no strings")
-    }
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, Unsupported> {
-        unsupported("keys that are no strings")
     }
 }
 
@@ -417,17 +351,31 @@ fn scalar(out: &mut String, text: &str) {
 
 /// Whether no reader takes the text for anything but this string, wherever it stands.
 fn is_plain(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let begins = bytes.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'/');
-    let harmless = |byte: u8| {
-        byte.is_ascii_alphanumeric()
-            || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'@' | b'=' | b'+' | b'*' | b',' | b'|')
-    };
-    let colons = |(index, byte): (usize, &u8)| {
-        harmless(*byte) || (*byte == b':' && bytes.get(index + 1).is_some_and(|next| harmless(*next)))
-    };
-    begins && bytes.iter().enumerate().all(colons) && !is_word(text)
+    let begins = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
+    let meanings = text.bytes().fold(0, |sum, byte| sum | MEANING[usize::from(byte)]);
+    // A colon means something at the end, and in front of a space.
+    let all = meanings == 0 || (meanings == COLON && text.split(':').all(|part| !part.is_empty()));
+    begins && all && !is_word(text)
 }
+
+const COLON: u8 = 1;
+const SOMETHING: u8 = 2;
+
+/// What bytes may mean in YAML behind a first letter; 0: nothing, wherever they stand.
+const MEANING: [u8; 256] = {
+    let mut table = [SOMETHING; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => 0,
+            b'-' | b'_' | b'.' | b'/' | b'@' | b'=' | b'+' | b'*' | b',' | b'|' => 0,
+            b':' => COLON,
+            _ => SOMETHING,
+        };
+        byte += 1;
+    }
+    table
+};
 
 /// Words of YAML 1.1 and 1.2 that are no strings; capitals in any place are quoted as well, which costs nothing.
 fn is_word(text: &str) -> bool {

@@ -14,7 +14,7 @@ pub(super) fn route(subject: &Subject<'_>, units: Units, place: Place, label: &s
     let runs = subject.service().runs;
     let (mut removed, allowed) = remove(subject, &units, &runs);
     let mut tiers = tiers(subject, &units, &allowed);
-    let mut in_tiers: Clusters = tiers.iter().flatten().copied().collect();
+    let mut in_tiers = tiers.iter().fold(Clusters::NONE, |sum, tier| sum.or(tier));
 
     // A drained cluster keeps serving its own callers while nobody else could.
     let own = subject.cluster;
@@ -26,7 +26,7 @@ pub(super) fn route(subject: &Subject<'_>, units: Units, place: Place, label: &s
             usable.remove(own);
             if in_tiers.contains(own) {
                 in_tiers.remove(own);
-                tiers.iter_mut().for_each(|tier| tier.retain(|cluster| *cluster != own));
+                tiers.iter_mut().for_each(|tier| tier.remove(own));
                 let origin = Origin { place: drained, ..fleet.cluster(own).origin };
                 removed.push(Removed { cluster: own, reason: Reason::Drain, origin: Some(origin) });
             }
@@ -49,7 +49,8 @@ pub(super) fn route(subject: &Subject<'_>, units: Units, place: Place, label: &s
     removed.sort_by_key(|removed| removed.cluster);
 
     let mirror = mirror(subject, &units, &usable, place, label, found);
-    let route = Route { units, shares, tiers, removed, mirror };
+    let tiers = tiers.into_iter().collect();
+    let route = Route { units, shares: shares.into(), tiers, removed: removed.into(), mirror };
     if !route.is_served() && !runs.is_empty() {
         report_unserved(subject, &route, place, label, found);
     }
@@ -93,10 +94,10 @@ fn remove(subject: &Subject<'_>, units: &Units, runs: &Clusters) -> (Vec<Removed
 }
 
 /// Each cluster in the first tier that selects it. Built in, where no document says otherwise: local, the region, all.
-fn tiers(subject: &Subject<'_>, units: &Units, allowed: &Clusters) -> Vec<Vec<ClusterId>> {
+fn tiers(subject: &Subject<'_>, units: &Units, allowed: &Clusters) -> Vec<Clusters> {
     let fleet = subject.fleet;
     let own = subject.cluster;
-    let selections: Vec<Clusters> = match units.policy(Unit::Order).and_then(|policy| policy.of(fleet).order.as_ref()) {
+    let mut tiers: Vec<Clusters> = match units.policy(Unit::Order).and_then(|policy| policy.of(fleet).order.as_ref()) {
         Some(order) => order
             .iter()
             .map(|tier| {
@@ -110,14 +111,11 @@ fn tiers(subject: &Subject<'_>, units: &Units, allowed: &Clusters) -> Vec<Vec<Cl
         }
     };
     let mut rest = *allowed;
-    selections
-        .iter()
-        .map(|selection| {
-            let tier = selection.and(&rest);
-            rest = rest.without(&tier);
-            tier.iter().collect()
-        })
-        .collect()
+    for tier in &mut tiers {
+        *tier = tier.and(&rest);
+        rest = rest.without(tier);
+    }
+    tiers
 }
 
 /// The shares that are left. Without a candidate in the order they take over the rest in proportion.
@@ -184,11 +182,11 @@ fn mirror(
     place: Place,
     label: &str,
     found: &mut Diagnostics,
-) -> Vec<ClusterId> {
+) -> Box<[ClusterId]> {
     let fleet = subject.fleet;
     let Some((clusters, _, written)) = units.policy(Unit::Mirror).and_then(|policy| policy.of(fleet).mirror.as_ref())
     else {
-        return Vec::new();
+        return Box::default();
     };
     let wanted = clusters.and(&subject.service().runs);
     let left = wanted.and(usable);

@@ -47,7 +47,7 @@ pub struct Edge {
     /// Requests that no match describes.
     pub base: Route,
     /// Requests that matches describe: those of one policy each, and where policies overlap, those of several.
-    pub matched: Vec<MatchedRoute>,
+    pub matched: Box<[MatchedRoute]>,
 }
 
 impl Edge {
@@ -63,19 +63,19 @@ impl Edge {
     }
 }
 
-/// Where requests go.
+/// Where requests go. A large fleet has very many routes, so each takes little room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Which policy sets what.
     pub units: Units,
     /// Shares in whole per cent, in the order they are written; the rest follows the tiers.
-    pub shares: Vec<Share>,
-    /// One element per item of the order, empty ones too; the first one with a healthy cluster serves.
-    pub tiers: Vec<Vec<ClusterId>>,
+    pub shares: Box<[Share]>,
+    /// One per item of the order, empty ones too; the first one with a healthy cluster serves.
+    pub tiers: Tiers,
     /// Clusters that run the service and are not used, by name.
-    pub removed: Vec<Removed>,
+    pub removed: Box<[Removed]>,
     /// Clusters that get copies of requests.
-    pub mirror: Vec<ClusterId>,
+    pub mirror: Box<[ClusterId]>,
 }
 
 impl Route {
@@ -88,7 +88,7 @@ impl Route {
     /// Whether the order holds anybody.
     #[must_use]
     pub fn has_candidates(&self) -> bool {
-        self.tiers.iter().any(|tier| !tier.is_empty())
+        !self.tiers.clusters.is_empty()
     }
 
     /// What the shares leave for the order, in per cent.
@@ -101,7 +101,36 @@ impl Route {
     #[must_use]
     pub fn clusters(&self) -> Clusters {
         let shares = self.shares.iter().flat_map(|share| &share.clusters);
-        self.tiers.iter().flatten().chain(shares).chain(&self.mirror).copied().collect()
+        self.tiers.clusters.iter().chain(shares).chain(&self.mirror).copied().collect()
+    }
+}
+
+/// Tiers of clusters; in each the clusters by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiers {
+    /// The clusters, tier by tier.
+    clusters: Box<[ClusterId]>,
+    /// For each tier: how many clusters it and the tiers before it have.
+    ends: Box<[u16]>,
+}
+
+impl Tiers {
+    /// The tiers.
+    pub fn iter(&self) -> impl Iterator<Item = &[ClusterId]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(start, end)| &self.clusters[usize::from(*start)..usize::from(*end)])
+    }
+}
+
+impl FromIterator<Clusters> for Tiers {
+    fn from_iter<I: IntoIterator<Item = Clusters>>(tiers: I) -> Self {
+        let mut clusters = Vec::new();
+        let ends = tiers.into_iter().map(|tier| {
+            clusters.extend(tier.iter());
+            u16::try_from(clusters.len()).expect("at most MAX_CLUSTERS")
+        });
+        let ends = ends.collect();
+        Self { clusters: clusters.into(), ends }
     }
 }
 

@@ -42,9 +42,9 @@ impl Units {
         self.0[unit as usize]
     }
 
-    /// The policies that set anything, each once.
+    /// The policies that set anything; one that sets several units stands several times.
     pub fn policies(&self) -> impl Iterator<Item = PolicyId> {
-        self.0.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter()
+        self.0.iter().flatten().copied()
     }
 
     fn set(&mut self, unit: Unit, policy: PolicyId) -> Option<PolicyId> {

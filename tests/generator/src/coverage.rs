@@ -153,7 +153,7 @@ fn outcomes(effective: &Effective) -> BTreeSet<&'static str> {
             when("row with shares alone", !route.has_candidates() && route.is_served());
             when("share of several clusters", route.shares.iter().any(|share| share.clusters.len() > 1));
             when("several shares", route.shares.len() > 1);
-            when("empty tier beside others", route.has_candidates() && route.tiers.iter().any(Vec::is_empty));
+            when("empty tier beside others", route.has_candidates() && route.tiers.iter().any(<[_]>::is_empty));
         }
         when("requests that fit two matches", edge.matched.iter().any(|matched| matched.policies.len() > 1));
         for other in effective.edges_to(edge.provider) {

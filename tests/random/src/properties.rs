@@ -45,7 +45,7 @@ fn render(world: &World, problems: &mut Vec<String>) -> Option<Rendered> {
             let content: Value = serde_json::from_str(&to_json(std::slice::from_ref(object))).ok()?;
             let intents = content["metadata"]["annotations"][INTENTS].as_str().unwrap_or_default();
             let intents = intents.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect();
-            let key = (object.kind.as_str().to_owned(), object.namespace.clone(), object.name.clone());
+            let key = (object.kind.as_str().to_owned(), object.namespace.to_string(), object.name.to_string());
             let known = objects.insert(key.clone(), Object { yaml: to_yaml(object), intents, content });
             if known.is_some() {
                 problems.push(format!("{}: {key:?} twice", cluster.name));

@@ -2,7 +2,7 @@
 
 use crate::author::documents;
 use crate::author::value::Value;
-use crate::input::Input;
+use crate::input::{self, Input};
 use crate::run::{self, Failure, Outcome};
 use crate::table::Rows;
 use anyhow::{Context, bail};
@@ -89,9 +89,11 @@ pub struct Columns {
 ///
 /// If a document that is named is not there.
 pub fn run(input: &Input, flags: &Flags, kind: Kind, columns: &Columns) -> Outcome {
-    let (world, code) = input.shown_world();
+    let (files, found) = input.files();
+    let world = World::of(files.clone(), &Limits::default(), found);
+    let code = input::errors(&world);
     let conditions = flags.selector.as_deref().map(selector).transpose()?.unwrap_or_default();
-    let all = written(&world.files, kind);
+    let all = written(&files, kind);
     let missing: Vec<&String> =
         flags.names.iter().filter(|name| !all.iter().any(|document| is_named(document, name, flags))).collect();
     let shown: Vec<&Written<'_>> = all

@@ -48,11 +48,11 @@ pub(super) fn render(
             to: if operation == Operation::default() { Vec::new() } else { vec![To { operation }] },
         })
         .collect();
-    let selector = PodSelector { match_labels: names::labels(&service.copy(view.cluster).selector) };
+    let selector = PodSelector { match_labels: service.copy(view.cluster).selector.0.0.clone() };
     let intents = view.intents(intents);
     let policy = AuthorizationPolicy { selector: selector.clone(), action: "ALLOW", rules };
     let mut object = Object::new(
-        service.namespace.as_str(),
+        service.namespace.text(),
         names::of_service(service),
         intents.clone(),
         Body::AuthorizationPolicy(policy),
@@ -65,7 +65,7 @@ pub(super) fn render(
             // Rules speak of identities, and only mutual TLS proves them.
             let strict = PeerAuthentication { selector, mtls: MutualTls { mode: "STRICT" } };
             objects.push(Object::new(
-                service.namespace.as_str(),
+                service.namespace.text(),
                 names::of_service(service),
                 intents,
                 Body::PeerAuthentication(strict),
@@ -128,7 +128,9 @@ fn principal(
         return None;
     }
     Some(match identity {
-        Identity::Account(namespace, account) => format!("{domain}/ns/{namespace}/sa/{account}"),
+        Identity::Account(namespace, account) => {
+            [domain.as_str(), "/ns/", namespace.as_str(), "/sa/", account.as_str()].concat()
+        }
         Identity::Namespace(namespace) => format!("{domain}/ns/{namespace}/*"),
         Identity::Any => format!("{domain}/*"),
     })

@@ -11,7 +11,6 @@ use crate::manifest::istio::{
     PortPolicy, TcpKeepalive, TcpSettings, TrafficPolicy,
 };
 use crate::manifest::{Body, Object};
-use std::collections::BTreeSet;
 
 pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>) {
     for host in &plan.hosts {
@@ -68,8 +67,8 @@ fn port_policy(
         outlier_detection: lane.outlier.map(|outlier| OutlierDetection {
             consecutive_gateway_errors: outlier.errors,
             consecutive_5xx_errors: 0,
-            interval: outlier.interval.to_string(),
-            base_ejection_time: outlier.eject_for.to_string(),
+            interval: outlier.interval,
+            base_ejection_time: outlier.eject_for,
             max_ejection_percent: 100,
         }),
         connection_pool: cross_cluster(view.effective, lane).map(|settings| connection_pool(settings, port)),
@@ -78,7 +77,7 @@ fn port_policy(
 
 /// Everyone who may answer. Entries cannot say it: with two of one host, the newer one's list would win.
 fn identities(view: View<'_>, plan: &Plan<'_>, lane: &Lane) -> Vec<String> {
-    let identities: BTreeSet<String> = lane
+    let mut identities: Vec<String> = lane
         .clusters()
         .map(|cluster| {
             names::spiffe(
@@ -88,7 +87,9 @@ fn identities(view: View<'_>, plan: &Plan<'_>, lane: &Lane) -> Vec<String> {
             )
         })
         .collect();
-    identities.into_iter().collect()
+    identities.sort_unstable();
+    identities.dedup();
+    identities
 }
 
 /// Explicit tiers. Istio compares these labels with the caller's own, outermost first, and the first mismatch decides the
@@ -108,17 +109,17 @@ fn connection_pool(settings: &CrossCluster, port: &ServicePort) -> ConnectionPoo
     let CrossCluster { connect_timeout, keepalive, idle_timeout, max_age, place: _ } = settings;
     let http = port.protocol.is_http();
     let tcp = TcpSettings {
-        connect_timeout: connect_timeout.map(|timeout| timeout.to_string()),
+        connect_timeout: *connect_timeout,
         tcp_keepalive: keepalive.as_ref().map(|Keepalive { idle, interval, probes, place: _ }| TcpKeepalive {
-            time: idle.map(|idle| idle.to_string()),
-            interval: interval.map(|interval| interval.to_string()),
+            time: *idle,
+            interval: *interval,
             probes: probes.map(|probes| probes.0),
         }),
-        idle_timeout: idle_timeout.filter(|_| !http).map(|timeout| timeout.to_string()),
-        max_connection_duration: max_age.map(|age| age.to_string()),
+        idle_timeout: idle_timeout.filter(|_| !http),
+        max_connection_duration: *max_age,
     };
     ConnectionPool {
         tcp: Some(tcp).filter(|tcp| *tcp != TcpSettings::default()),
-        http: idle_timeout.filter(|_| http).map(|timeout| HttpSettings { idle_timeout: timeout.to_string() }),
+        http: idle_timeout.filter(|_| http).map(|timeout| HttpSettings { idle_timeout: timeout }),
     }
 }

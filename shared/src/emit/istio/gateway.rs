@@ -5,7 +5,7 @@ use super::{View, names};
 use crate::fleet::{Service, ServiceId};
 use crate::manifest::Intents;
 use crate::manifest::istio::{EntryPort, Gateway, Server, ServerPort, ServerTls, ServiceEntry, WorkloadSelector};
-use crate::manifest::{Body, Object};
+use crate::manifest::{Body, Object, Text};
 use std::sync::Arc;
 
 pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: &mut Vec<Object>) {
@@ -13,13 +13,13 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
         return;
     }
     let Some(gateway) = &view.target().gateway else { return };
-    let host = names::anchor(service);
+    let host: Text = names::anchor(service).into();
     let copy = service.copy(view.cluster);
     let intents = intents(view, id);
     let entry = ServiceEntry {
-        hosts: vec![host.clone()],
-        addresses: vec![crate::resolve::vip::of(&host).to_string()],
-        export_to: vec![gateway.namespace.to_string()],
+        hosts: [host.clone()],
+        addresses: vec![crate::resolve::vip::of(&host)],
+        export_to: Arc::new([gateway.namespace.text()]),
         location: "MESH_INTERNAL",
         resolution: "STATIC",
         ports: service
@@ -33,17 +33,17 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
                 target_port: Some(own.target),
             })
             .collect(),
-        workload_selector: Some(WorkloadSelector { labels: names::labels(&copy.selector) }),
+        workload_selector: Some(WorkloadSelector { labels: copy.selector.0.0.clone() }),
         endpoints: Vec::new(),
     };
-    objects.push(Object::new(service.namespace.as_str(), host.clone(), intents.clone(), Body::ServiceEntry(entry)));
+    objects.push(Object::new(service.namespace.text(), host.clone(), intents.clone(), Body::ServiceEntry(entry)));
     let server = Server {
         port: ServerPort { number: gateway.port.0, name: "tls", protocol: "TLS" },
         tls: ServerTls { mode: "AUTO_PASSTHROUGH" },
-        hosts: vec![host.clone()],
+        hosts: [host.clone()],
     };
-    let door = Gateway { selector: names::labels(&gateway.selector), servers: vec![server] };
-    objects.push(Object::new(gateway.namespace.as_str(), names::gateway(service), intents, Body::Gateway(door)));
+    let door = Gateway { selector: gateway.selector.0.0.clone(), servers: vec![server] };
+    objects.push(Object::new(gateway.namespace.text(), names::gateway(service), intents, Body::Gateway(door)));
 }
 
 /// The service, and whatever decides about who elsewhere can send to it here.

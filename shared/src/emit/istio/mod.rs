@@ -29,7 +29,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Cluster, ClusterId, ServiceId};
 use crate::intent::cluster::{DataPlane, Discovery};
 use crate::intent::types::Namespace;
-use crate::manifest::{Intents, Object};
+use crate::manifest::{Intents, Object, Text};
 use crate::resolve::{Edge, Effective};
 use crate::source::Place;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,19 +68,16 @@ impl<'a> View<'a> {
     }
 
     /// The documents behind an object, by their index.
-    fn intents(&self, documents: impl IntoIterator<Item = u32>) -> Arc<Intents> {
-        let documents: BTreeSet<u32> = documents.into_iter().collect();
-        Arc::new(
-            documents.into_iter().map(|document| self.effective.fleet.documents[document as usize].clone()).collect(),
-        )
+    fn intents(&self, documents: BTreeSet<u32>) -> Arc<Intents> {
+        Arc::new(Intents::of(documents, &self.effective.fleet.documents))
     }
 
     /// Where the objects of a service live here: beside it, or in the cluster's home of imports.
-    fn home(&self, service: ServiceId) -> &'a str {
+    fn home(&self, service: ServiceId) -> Text {
         let namespace = &self.effective.fleet.service(service).namespace;
         let home =
             if self.namespaces.contains_key(namespace) { namespace } else { &self.target().mesh.import_namespace };
-        home.as_str()
+        home.text()
     }
 }
 
@@ -111,7 +108,7 @@ pub(super) fn render(effective: &Effective, cluster: ClusterId, found: &mut Diag
 }
 
 /// Lanes of ports without requests have addresses of their own, which must differ like those of host names.
-fn check_addresses(plan: &plan::Plan<'_>, taken: &mut BTreeMap<Ipv4Addr, (String, Place)>, found: &mut Diagnostics) {
+fn check_addresses(plan: &plan::Plan<'_>, taken: &mut BTreeMap<Ipv4Addr, (Text, Place)>, found: &mut Diagnostics) {
     let place = plan.service.origin.place;
     for host in &plan.hosts {
         let Some(address) = host.vip else { continue };

@@ -4,12 +4,11 @@
 use crate::fleet::{Cluster, Service, ServicePort};
 use crate::intent::GROUP;
 use crate::intent::service::Protocol;
-use crate::intent::types::Selector;
-use crate::manifest::istio::LabelMap;
+use crate::manifest::Text;
 
 /// The host by which gateways know a service, for example `user.bank.exported.meshintent.dev`.
 pub(super) fn anchor(service: &Service) -> String {
-    format!("{}.{}.exported.{GROUP}", service.name, service.namespace)
+    [service.name.as_str(), ".", service.namespace.as_str(), ".exported.", GROUP].concat()
 }
 
 /// The host of a lane that is not an exposed host name.
@@ -25,7 +24,7 @@ pub(super) fn sni(service: &Service, port: u16) -> String {
 
 /// The name of an object about a whole service.
 pub(super) fn of_service(service: &Service) -> String {
-    format!("{}.{}", service.name, service.namespace)
+    [service.name.as_str(), ".", service.namespace.as_str()].concat()
 }
 
 /// The name of a Gateway, which Istio wants to be a DNS label (`ValidateGateway`). Service and namespace may hold hyphens
@@ -41,8 +40,8 @@ pub(super) fn gateway(service: &Service) -> String {
 
 /// The name of a port in entries. Istio prefers a container port of the same name over `targetPort`
 /// (`convertWorkloadInstanceToServiceInstance`); names of container ports have at most 15 characters, this one has more.
-pub(super) fn entry_port(port: &ServicePort) -> String {
-    format!("{}-{}-of-service", port.protocol.as_str().to_lowercase(), port.number)
+pub(super) fn entry_port(port: &ServicePort) -> Text {
+    format!("{}-{}-of-service", port.protocol.as_str().to_lowercase(), port.number).into()
 }
 
 /// The protocol as Istio writes it.
@@ -55,12 +54,7 @@ pub(super) fn mark(side: &str, boundary: usize) -> String {
     format!("tier.{GROUP}/{side}-{boundary}")
 }
 
-/// The labels of a selector.
-pub(super) fn labels(selector: &Selector) -> LabelMap {
-    selector.0.0.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
-}
-
 /// The SPIFFE identity of a service in a cluster.
 pub(super) fn spiffe(cluster: &Cluster, namespace: &str, account: &str) -> String {
-    format!("spiffe://{}/ns/{namespace}/sa/{account}", cluster.mesh.trust_domain)
+    ["spiffe://", cluster.mesh.trust_domain.as_str(), "/ns/", namespace, "/sa/", account].concat()
 }

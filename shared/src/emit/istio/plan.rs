@@ -5,9 +5,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{ClusterId, Exposure, Service, ServiceId};
 use crate::intent::traffic::{CrossCluster, Outlier, RequestMatch, Unit};
 use crate::intent::types::{Address, Count, Duration};
-use crate::manifest::Intents;
+use crate::manifest::{Intents, Text};
 use crate::resolve::units::{PolicyId, Units};
 use crate::resolve::{Edge, Effective, Route, Share};
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -72,14 +73,16 @@ pub(super) struct Plan<'a> {
     /// Whether all callers agree, so that routes need not tell them apart.
     pub(super) uniform: bool,
     /// Namespaces of the callers.
-    pub(super) namespaces: Vec<String>,
+    pub(super) namespaces: Arc<[Text]>,
+    /// What the service's ports are called in entries.
+    pub(super) port_names: Vec<Text>,
     /// The documents behind all of this.
     pub(super) intents: Arc<Intents>,
 }
 
 /// A host with a ServiceEntry of its own.
 pub(super) struct Host {
-    pub(super) name: String,
+    pub(super) name: Text,
     /// Its virtual IP address; lanes that carry only requests need none.
     pub(super) vip: Option<std::net::Ipv4Addr>,
     /// The lane behind it; none: it is a name without endpoints.
@@ -88,11 +91,11 @@ pub(super) struct Host {
 
 /// A host name that callers use.
 pub(super) struct Front {
-    pub(super) name: String,
+    pub(super) name: Text,
     /// A cluster-local name means something without the suite as well: only declared callers are routed.
     pub(super) local: bool,
     /// For each lane: the host that requests to this name are sent to.
-    pub(super) lane_hosts: Vec<String>,
+    pub(super) lane_hosts: Vec<Text>,
 }
 
 impl<'a> Plan<'a> {
@@ -110,23 +113,24 @@ impl<'a> Plan<'a> {
         // A caller that nobody serves must not see what others see.
         let uniform = callers.len() == edges.len() && callers.windows(2).all(|pair| pair[0].routes == pair[1].routes);
         let lanes = lanes.list;
+        let mut documents = intents(view, provider, edges.iter().copied());
+        documents.extend(view.home_documents(provider));
         let mut plan = Self {
             provider,
             service,
             namespaces: callers
                 .iter()
-                .map(|plan| fleet.service(plan.caller).namespace.to_string())
+                .map(|plan| fleet.service(plan.caller).namespace.text())
                 .collect::<BTreeSet<_>>()
                 .into_iter()
                 .collect(),
+            port_names: service.ports.iter().map(names::entry_port).collect(),
             callers,
             lanes,
             hosts: Vec::new(),
             fronts: Vec::new(),
             uniform,
-            intents: view.intents(
-                intents(view, provider, edges.iter().copied()).into_iter().chain(view.home_documents(provider)),
-            ),
+            intents: view.intents(documents),
         };
         if !plan.callers.is_empty() {
             plan.check_callers(view, edges, found);
@@ -173,17 +177,16 @@ impl<'a> Plan<'a> {
     fn add_hosts(&mut self, view: View<'_>, exposure: &Exposure, found: &mut Diagnostics) {
         let target = view.target();
         let needs_vip = self.service.ports.iter().any(|port| !port.protocol.is_http());
-        let labels = self.lane_labels(view);
+        // Most services have one lane, which is the exposed host name itself and needs no label.
+        let labels = LazyCell::new(|| lane_labels(&self.lanes, view));
         // The lane that the exposed host name can be itself: the rest of what all callers agree on.
         let primary = self
             .uniform
             .then(|| self.callers[0].routes.last().and_then(|route| route.split.first()).map(|(lane, _)| *lane))
             .flatten();
-        let mut names: Vec<(&str, bool, crate::source::Place)> = exposure
-            .hostnames
-            .iter()
-            .map(|(name, place)| (name.as_str(), name.as_str() == self.service.local_name(), *place))
-            .collect();
+        let local_name = self.service.local_name();
+        let mut names: Vec<(Text, bool, crate::source::Place)> =
+            exposure.hostnames.iter().map(|(name, place)| (name.text(), name.as_str() == local_name, *place)).collect();
         let runs_here = self.service.runs.contains(view.cluster);
         let resolvable = |local: bool| {
             target.mesh.dns_capture || (local && (runs_here || view.namespaces.contains_key(&self.service.namespace)))
@@ -215,13 +218,16 @@ impl<'a> Plan<'a> {
             );
             true
         });
-        let mut hosts: BTreeMap<String, Host> = BTreeMap::new();
+        let mut hosts: BTreeMap<Text, Host> = BTreeMap::new();
+        let mut fronts = Vec::new();
         for (name, local, _) in names {
             let own = primary.filter(|_| !local);
-            let lane_hosts: Vec<String> = labels
-                .iter()
-                .enumerate()
-                .map(|(lane, label)| if own == Some(lane) { name.to_owned() } else { names::lane(self.service, label) })
+            let lane_hosts: Vec<Text> = (0..self.lanes.len())
+                .map(
+                    |lane| {
+                        if own == Some(lane) { name.clone() } else { names::lane(self.service, &labels[lane]).into() }
+                    },
+                )
                 .collect();
             for (lane, host) in lane_hosts.iter().enumerate().filter(|(lane, _)| own != Some(*lane)) {
                 let vip = needs_vip.then(|| crate::resolve::vip::of(host));
@@ -229,41 +235,42 @@ impl<'a> Plan<'a> {
             }
             // A cluster-local name without a Service of its own, and without a place for a stub, is an entry like others.
             if !local || (!runs_here && !view.namespaces.contains_key(&self.service.namespace)) {
-                let vip = Some(crate::resolve::vip::of_exposed(exposure, name));
-                hosts.insert(name.to_owned(), Host { name: name.to_owned(), vip, lane: own });
+                let vip = Some(crate::resolve::vip::of_exposed(exposure, &name));
+                hosts.insert(name.clone(), Host { name: name.clone(), vip, lane: own });
             }
-            self.fronts.push(Front { name: name.to_owned(), local, lane_hosts });
+            fronts.push(Front { name, local, lane_hosts });
         }
         self.hosts = hosts.into_values().collect();
+        self.fronts = fronts;
     }
+}
 
-    /// A label for each lane that depends on nothing but what the lane is.
-    fn lane_labels(&self, view: View<'_>) -> Vec<String> {
-        let fleet = &view.effective.fleet;
-        let mut taken = BTreeSet::new();
-        self.lanes
-            .iter()
-            .map(|lane| {
-                let tiers: Vec<String> = lane
-                    .tiers
-                    .iter()
-                    .map(|tier| {
-                        tier.iter().map(|cluster| fleet.cluster(*cluster).name.as_str()).collect::<Vec<_>>().join(",")
-                    })
-                    .collect();
-                let connection = lane.connection.map(|policy| fleet.document(policy.of(fleet).origin).to_string());
-                let text = format!("{}|{:?}|{connection:?}", tiers.join(";"), lane.outlier);
-                let first: String =
-                    tiers[0].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
-                // 64 bits; a second lane of the same text would be the same lane.
-                let mut label = format!("{first}-{:016x}", crate::resolve::vip::hash(text.as_bytes()));
-                while !taken.insert(label.clone()) {
-                    label.push('x');
-                }
-                label
-            })
-            .collect()
-    }
+/// A label for each lane that depends on nothing but what the lane is.
+fn lane_labels(lanes: &[Lane], view: View<'_>) -> Vec<String> {
+    let fleet = &view.effective.fleet;
+    let mut taken = BTreeSet::new();
+    lanes
+        .iter()
+        .map(|lane| {
+            let tiers: Vec<String> = lane
+                .tiers
+                .iter()
+                .map(|tier| {
+                    tier.iter().map(|cluster| fleet.cluster(*cluster).name.as_str()).collect::<Vec<_>>().join(",")
+                })
+                .collect();
+            let connection = lane.connection.map(|policy| fleet.document(policy.of(fleet).origin).to_string());
+            let text = format!("{}|{:?}|{connection:?}", tiers.join(";"), lane.outlier);
+            let first: String =
+                tiers[0].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+            // 64 bits; a second lane of the same text would be the same lane.
+            let mut label = format!("{first}-{:016x}", crate::resolve::vip::hash(text.as_bytes()));
+            while !taken.insert(label.clone()) {
+                label.push('x');
+            }
+            label
+        })
+        .collect()
 }
 
 /// A part of a share, in proportion to its size.
@@ -296,7 +303,8 @@ impl Lanes<'_> {
     }
 
     fn route(&mut self, route: &Route, matches: Vec<RequestMatch>) -> RoutePlan {
-        let order: Vec<Vec<ClusterId>> = route.tiers.iter().filter(|tier| !tier.is_empty()).cloned().collect();
+        let order: Vec<Vec<ClusterId>> =
+            route.tiers.iter().filter(|tier| !tier.is_empty()).map(<[_]>::to_vec).collect();
         let parts: Vec<Vec<Part>> = route.shares.iter().map(|share| self.parts(share)).collect();
         // Weights are whole numbers: where a share cannot be split in whole per cent, all weights grow alike.
         let uneven = |(share, parts): (&Share, &Vec<Part>)| {
@@ -318,8 +326,7 @@ impl Lanes<'_> {
                 add(&mut split, lane, u32::from(share.percent) * scale * size / total);
             }
         }
-        let mirror =
-            (!route.mirror.is_empty()).then(|| self.lane(std::slice::from_ref(&route.mirror), &[], route.units));
+        let mirror = (!route.mirror.is_empty()).then(|| self.lane(&[route.mirror.to_vec()], &[], route.units));
         let percent = route
             .units
             .policy(Unit::Mirror)

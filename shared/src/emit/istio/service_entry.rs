@@ -6,41 +6,39 @@
 use super::plan::{Host, Lane, Plan, needs_dns};
 use super::{View, names};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
-use crate::fleet::{ClusterId, Service};
+use crate::fleet::ClusterId;
 use crate::intent::service::Protocol;
-use crate::manifest::istio::{Endpoint, EntryPort, LabelMap, ServiceEntry, WorkloadSelector};
-use crate::manifest::{Body, Object, ServicePort, ServiceSpec};
+use crate::intent::types::{Address, LabelMap};
+use crate::manifest::istio::{Endpoint, EndpointAddress, EntryPort, ServiceEntry, WorkloadSelector};
+use crate::manifest::{Body, Object, ServicePort, ServiceSpec, Text};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Makes sidecars speak mutual TLS to an endpoint that is no pod of this cluster.
 const TLS_MODE: &str = "security.istio.io/tlsMode";
 
 pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>, found: &mut Diagnostics) {
     let home = view.home(plan.provider);
-    let object =
-        |name: String, entry: ServiceEntry| Object::new(home, name, plan.intents.clone(), Body::ServiceEntry(entry));
+    let object = |suffix: &str, host: &Host, entry: ServiceEntry| {
+        let name = [&*host.name, ".", suffix].concat();
+        Object::new(home.clone(), name, plan.intents.clone(), Body::ServiceEntry(entry))
+    };
     for host in &plan.hosts {
         let lane = host.lane.map(|lane| &plan.lanes[lane]);
         match lane {
-            None => objects.push(object(format!("{}.name", host.name), entry(plan, host, "STATIC"))),
+            None => objects.push(object("name", host, entry(plan, host, "STATIC"))),
             Some(lane) if needs_dns(view, lane) => {
                 check_dns(view, plan, lane, found);
-                let endpoints = endpoints(view, plan.service, lane, true);
-                objects.push(object(
-                    format!("{}.remote", host.name),
-                    ServiceEntry { endpoints, ..entry(plan, host, "DNS") },
-                ));
+                let endpoints = endpoints(view, plan, lane, true);
+                objects.push(object("remote", host, ServiceEntry { endpoints, ..entry(plan, host, "DNS") }));
             }
             Some(lane) => {
                 if lane.clusters().any(|cluster| cluster == view.cluster) {
-                    objects.push(object(format!("{}.local", host.name), local(view, plan, host)));
+                    objects.push(object("local", host, local(view, plan, host)));
                 }
-                let endpoints = endpoints(view, plan.service, lane, false);
+                let endpoints = endpoints(view, plan, lane, false);
                 if !endpoints.is_empty() {
-                    objects.push(object(
-                        format!("{}.remote", host.name),
-                        ServiceEntry { endpoints, ..entry(plan, host, "STATIC") },
-                    ));
+                    objects.push(object("remote", host, ServiceEntry { endpoints, ..entry(plan, host, "STATIC") }));
                 }
             }
         }
@@ -56,8 +54,8 @@ pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>,
 
 fn entry(plan: &Plan<'_>, host: &Host, resolution: &'static str) -> ServiceEntry {
     ServiceEntry {
-        hosts: vec![host.name.clone()],
-        addresses: host.vip.iter().map(ToString::to_string).collect(),
+        hosts: [host.name.clone()],
+        addresses: host.vip.into_iter().collect(),
         export_to: plan.namespaces.clone(),
         location: "MESH_INTERNAL",
         resolution,
@@ -65,9 +63,10 @@ fn entry(plan: &Plan<'_>, host: &Host, resolution: &'static str) -> ServiceEntry
             .service
             .ports
             .iter()
-            .map(|port| EntryPort {
+            .zip(&plan.port_names)
+            .map(|(port, name)| EntryPort {
                 number: port.number,
-                name: names::entry_port(port),
+                name: name.clone(),
                 protocol: names::protocol(port.protocol),
                 target_port: None,
             })
@@ -84,13 +83,13 @@ fn local(view: View<'_>, plan: &Plan<'_>, host: &Host) -> ServiceEntry {
     for (port, own) in entry.ports.iter_mut().zip(&copy.ports) {
         port.target_port = Some(own.target);
     }
-    entry.workload_selector = Some(WorkloadSelector { labels: names::labels(&copy.selector) });
+    entry.workload_selector = Some(WorkloadSelector { labels: copy.selector.0.0.clone() });
     entry
 }
 
 /// The gateways of other clusters; with DNS also this cluster's own Service, because pods have no place in such an entry:
 /// their localities beside a failover order crash istiod 1.30 and newer (istio/istio#61857).
-fn endpoints(view: View<'_>, service: &Service, lane: &Lane, dns: bool) -> Vec<Endpoint> {
+fn endpoints(view: View<'_>, plan: &Plan<'_>, lane: &Lane, dns: bool) -> Vec<Endpoint> {
     let fleet = &view.effective.fleet;
     let most = lane
         .tiers
@@ -106,15 +105,16 @@ fn endpoints(view: View<'_>, service: &Service, lane: &Lane, dns: bool) -> Vec<E
         .any(|cluster| addresses(view, cluster) != addresses(view, lane.tiers[0][0]) || most > 1);
     let mut endpoints = Vec::new();
     for (index, tier) in lane.tiers.iter().enumerate() {
+        let labels = marks(view, lane, index);
         for cluster in tier {
-            let labels = marks(view, lane, index);
             if *cluster == view.cluster {
                 if dns {
-                    let copy = service.copy(*cluster);
+                    let copy = plan.service.copy(*cluster);
+                    let name = format!("{}.{}.svc.cluster.local", copy.service, plan.service.namespace);
                     endpoints.push(Endpoint {
-                        address: format!("{}.{}.svc.cluster.local", copy.service, service.namespace),
-                        ports: ports(service, |position| copy.ports[position].number),
-                        labels,
+                        address: EndpointAddress::Name(name),
+                        ports: ports(plan, |position| copy.ports[position].number),
+                        labels: labels.clone(),
                         weight: None,
                     });
                 }
@@ -123,8 +123,11 @@ fn endpoints(view: View<'_>, service: &Service, lane: &Lane, dns: bool) -> Vec<E
             let Some(gateway) = &fleet.cluster(*cluster).gateway else { continue };
             for address in &gateway.addresses {
                 endpoints.push(Endpoint {
-                    address: address.to_string(),
-                    ports: ports(service, |_| gateway.port.0),
+                    address: match address {
+                        Address::Ip(ip) => EndpointAddress::Ip(*ip),
+                        Address::Name(name) => EndpointAddress::Name(name.to_string()),
+                    },
+                    ports: ports(plan, |_| gateway.port.0),
                     labels: labels.clone(),
                     weight: (several && most > 1).then(|| weight(lane, view, gateway.addresses.len())),
                 });
@@ -150,23 +153,23 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn ports(service: &Service, number: impl Fn(usize) -> u16) -> BTreeMap<String, u16> {
-    service.ports.iter().enumerate().map(|(position, port)| (names::entry_port(port), number(position))).collect()
+fn ports(plan: &Plan<'_>, number: impl Fn(usize) -> u16) -> BTreeMap<Text, u16> {
+    plan.port_names.iter().enumerate().map(|(position, name)| (name.clone(), number(position))).collect()
 }
 
 /// The marks by which `failoverPriority` makes tiers, see [`super::destination_rule::priorities`].
 fn marks(view: View<'_>, lane: &Lane, tier: usize) -> LabelMap {
-    let mut labels = LabelMap::from([(TLS_MODE.to_owned(), "istio".to_owned())]);
+    let mut labels = BTreeMap::from([(TLS_MODE.into(), "istio".into())]);
     for boundary in 1..lane.tiers.len() {
         let (side, marked) = match own_side(view, lane, boundary) {
             Side::Before => ("beyond", tier >= boundary),
             Side::Behind => ("upto", tier < boundary),
         };
         if marked {
-            labels.insert(names::mark(side, boundary), "true".to_owned());
+            labels.insert(names::mark(side, boundary).into(), "true".into());
         }
     }
-    labels
+    Arc::new(labels)
 }
 
 /// On which side of a boundary between tiers the own pods are, which carry no marks.
@@ -187,9 +190,8 @@ fn check_dns(view: View<'_>, plan: &Plan<'_>, lane: &Lane, found: &mut Diagnosti
     let named = lane.clusters().find(|cluster| {
         let gateway = view.effective.fleet.cluster(*cluster).gateway.as_ref();
         *cluster != view.cluster
-            && gateway.is_some_and(|gateway| {
-                gateway.addresses.iter().any(|address| matches!(address, crate::intent::types::Address::Name(_)))
-            })
+            && gateway
+                .is_some_and(|gateway| gateway.addresses.iter().any(|address| matches!(address, Address::Name(_))))
     });
     let Some(gateway) = named.map(|cluster| view.effective.fleet.cluster(cluster)) else { return };
     if lane.tiers.len() > 1 && view.minor < 30 {
@@ -236,8 +238,8 @@ fn stub(plan: &Plan<'_>) -> Object {
         })
         .collect();
     Object::new(
-        plan.service.namespace.as_str(),
-        plan.service.name.as_str(),
+        plan.service.namespace.text(),
+        plan.service.name.text(),
         plan.intents.clone(),
         Body::Service(ServiceSpec { ports }),
     )

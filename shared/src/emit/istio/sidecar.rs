@@ -52,10 +52,10 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
         }
     }
     let sidecar = Sidecar {
-        workload_selector: WorkloadSelector { labels: names::labels(&service.copy(view.cluster).selector) },
+        workload_selector: WorkloadSelector { labels: service.copy(view.cluster).selector.0.0.clone() },
         egress: vec![SidecarEgress { hosts: hosts.into_iter().collect() }],
         outbound_traffic_policy,
     };
     let intents = view.intents(documents);
-    objects.push(Object::new(service.namespace.as_str(), names::of_service(service), intents, Body::Sidecar(sidecar)));
+    objects.push(Object::new(service.namespace.text(), names::of_service(service), intents, Body::Sidecar(sidecar)));
 }

@@ -1,21 +1,22 @@
 //! VirtualServices: which requests of which caller go to which lanes. One per host name, because the oldest of several
 //! would win in silence.
 
+use super::View;
 use super::plan::{CallerPlan, Front, Plan, RoutePlan};
-use super::{View, names};
 use crate::fleet::ServicePort;
 use crate::intent::service::Protocol;
 use crate::intent::traffic::{self, Conditions, RequestMatch, Unit, ValueMatch};
+use crate::intent::types::Method;
 use crate::manifest::istio::{
     Abort, ConnectionMatch, CorsPolicy, Delay, Destination, DirectResponse, Fault, HeaderOperations, Headers,
-    HttpMatch, HttpRoute, LabelMap, Percentage, PortNumber, Retries, StringMatch, TcpRoute, TlsMatch, TlsRoute,
-    VirtualService, WeightedDestination,
+    HttpMatch, HttpRoute, Percentage, PortNumber, Retries, StringMatch, TcpRoute, TlsMatch, TlsRoute, VirtualService,
+    WeightedDestination,
 };
 use crate::manifest::{Body, Object};
 use std::collections::BTreeMap;
 
 /// Methods that may be repeated without a second effect (RFC 9110 section 9.2.2).
-const REPEATABLE: [&str; 6] = ["DELETE", "GET", "HEAD", "OPTIONS", "PUT", "TRACE"];
+const REPEATABLE: &str = "DELETE|GET|HEAD|OPTIONS|PUT|TRACE";
 /// After these failures a repeatable request is tried again.
 const RETRY_REPEATABLE: &str = "connect-failure,refused-stream,reset,unavailable,503";
 /// After these failures any request is tried again: nobody has begun to work on it
@@ -43,7 +44,7 @@ pub(super) fn render(view: View<'_>, plan: &Plan<'_>, objects: &mut Vec<Object>)
 
 fn virtual_service(view: View<'_>, plan: &Plan<'_>, front: &Front) -> VirtualService {
     let mut service = VirtualService {
-        hosts: vec![front.name.clone()],
+        hosts: [front.name.clone()],
         export_to: plan.namespaces.clone(),
         http: Vec::new(),
         tls: Vec::new(),
@@ -84,8 +85,8 @@ fn virtual_service(view: View<'_>, plan: &Plan<'_>, front: &Front) -> VirtualSer
 fn source(view: View<'_>, caller: &CallerPlan) -> HttpMatch {
     let service = view.effective.fleet.service(caller.caller);
     HttpMatch {
-        source_namespace: Some(service.namespace.to_string()),
-        source_labels: names::labels(&service.copy(view.cluster).selector),
+        source_namespace: Some(service.namespace.text()),
+        source_labels: service.copy(view.cluster).selector.0.0.clone(),
         ..HttpMatch::default()
     }
 }
@@ -147,16 +148,16 @@ fn http_routes(
         .iter()
         .filter_map(|request| match &request.method {
             None => {
-                let method = Some(StringMatch::Regex(REPEATABLE.join("|")));
+                let method = Some(StringMatch::Regex(REPEATABLE.into()));
                 Some(HttpMatch { method, ..http_match(source, request) })
             }
-            Some(method) if REPEATABLE.contains(&method.as_str()) => Some(http_match(source, request)),
+            Some(method) if is_repeatable(method) => Some(http_match(source, request)),
             Some(_) => None,
         })
         .collect();
     let others: Vec<RequestMatch> = matches
         .iter()
-        .filter(|request| request.method.as_ref().is_none_or(|method| !REPEATABLE.contains(&method.as_str())))
+        .filter(|request| request.method.as_ref().is_none_or(|method| !is_repeatable(method)))
         .cloned()
         .collect();
     if !repeatable.is_empty() {
@@ -165,6 +166,10 @@ fn http_routes(
     if !others.is_empty() {
         routes.push(one(RETRY_ANY, all(&others)));
     }
+}
+
+fn is_repeatable(method: &Method) -> bool {
+    REPEATABLE.split('|').any(|repeatable| repeatable == method.as_str())
 }
 
 /// What holds for requests, whatever their method.
@@ -179,13 +184,13 @@ fn requests(view: View<'_>, plan: &Plan<'_>, front: &Front, port: &ServicePort, 
         matches: Vec::new(),
         route: destinations(front, port, route),
         direct_response: None,
-        timeout: policy(Unit::Timeout).and_then(|policy| policy.timeout).map(|timeout| timeout.to_string()),
+        timeout: policy(Unit::Timeout).and_then(|policy| policy.timeout),
         retries: Some(Retries {
             attempts: u32::from(attempts),
             per_try_timeout: written
                 .and_then(|retries| retries.per_try_timeout.as_ref())
                 .filter(|_| attempts > 0)
-                .map(|timeout| timeout.value.to_string()),
+                .map(|timeout| timeout.value),
             retry_on: None,
             retry_remote_localities: (remote && attempts > 0).then_some(true),
         }),
@@ -221,7 +226,7 @@ fn connection_route(
     match port.protocol {
         Protocol::Tls => service
             .tls
-            .push(TlsRoute { matches: vec![TlsMatch { sni_hosts: vec![front.name.clone()], connection }], route }),
+            .push(TlsRoute { matches: vec![TlsMatch { sni_hosts: [front.name.clone()], connection }], route }),
         Protocol::Tcp | Protocol::Http | Protocol::Http2 | Protocol::Grpc => {
             service.tcp.push(TcpRoute { matches: vec![connection], route });
         }
@@ -234,7 +239,7 @@ fn http_match(source: &HttpMatch, request: &RequestMatch) -> HttpMatch {
     }
     let RequestMatch { path, headers, query, method } = request;
     HttpMatch {
-        method: method.as_ref().map(|method| StringMatch::Exact(method.to_string())),
+        method: method.as_ref().map(|method| StringMatch::Exact(method.as_str().to_owned().into())),
         uri: path.as_ref().map(string_match),
         headers: conditions(headers),
         query_params: conditions(query),
@@ -244,9 +249,9 @@ fn http_match(source: &HttpMatch, request: &RequestMatch) -> HttpMatch {
 
 fn string_match(value: &traffic::StringMatch) -> StringMatch {
     match value {
-        traffic::StringMatch::Exact(text) => StringMatch::Exact(text.clone()),
-        traffic::StringMatch::Prefix(text) => StringMatch::Prefix(text.clone()),
-        traffic::StringMatch::Regex(text) => StringMatch::Regex(text.clone()),
+        traffic::StringMatch::Exact(text) => StringMatch::Exact(text.clone().into()),
+        traffic::StringMatch::Prefix(text) => StringMatch::Prefix(text.clone().into()),
+        traffic::StringMatch::Regex(text) => StringMatch::Regex(text.clone().into()),
     }
 }
 
@@ -254,17 +259,16 @@ fn string_match(value: &traffic::StringMatch) -> StringMatch {
 fn value_match(value: &ValueMatch) -> StringMatch {
     match value {
         ValueMatch::Text(text) => string_match(text),
-        ValueMatch::Present => StringMatch::Regex(".*".to_owned()),
+        ValueMatch::Present => StringMatch::Regex(".*".into()),
     }
 }
 
 fn fault(fault: &traffic::Fault) -> Fault {
     let traffic::Fault { delay, abort, place: _ } = fault;
     Fault {
-        delay: delay.as_ref().map(|delay| Delay {
-            percentage: Percentage { value: delay.percent.0 },
-            fixed_delay: delay.duration.to_string(),
-        }),
+        delay: delay
+            .as_ref()
+            .map(|delay| Delay { percentage: Percentage { value: delay.percent.0 }, fixed_delay: delay.duration }),
         abort: abort
             .as_ref()
             .map(|abort| Abort { percentage: Percentage { value: abort.percent.0 }, http_status: abort.status.0 }),
@@ -287,7 +291,7 @@ fn cors(cors: &traffic::Cors) -> CorsPolicy {
         allow_methods: allow_methods.iter().flatten().map(ToString::to_string).collect(),
         allow_headers: texts(allow_headers),
         expose_headers: texts(expose_headers),
-        max_age: max_age.map(|age| age.to_string()),
+        max_age: *max_age,
         allow_credentials: *allow_credentials,
     }
 }
@@ -299,7 +303,7 @@ fn headers(headers: &traffic::Headers) -> Headers {
 
 fn operations(changes: &traffic::HeaderChanges) -> HeaderOperations {
     let traffic::HeaderChanges { set, add, remove, place: _ } = changes;
-    let values = |values: &Option<traffic::HeaderValues>| -> LabelMap {
+    let values = |values: &Option<traffic::HeaderValues>| -> BTreeMap<String, String> {
         values.iter().flat_map(|values| &values.0).map(|(name, value)| (name.0.clone(), value.clone())).collect()
     };
     HeaderOperations {

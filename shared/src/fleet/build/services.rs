@@ -6,7 +6,7 @@ use crate::fleet::clusters::Clusters;
 use crate::fleet::services::{CopyPort, Dependency, Exposure, Service, ServiceCopy, ServiceId, ServicePort};
 use crate::intent::decode::At;
 use crate::intent::service::{self, MeshServiceSpec, ServiceLocationsSpec};
-use crate::intent::types::{Labels, Namespace, ServiceAccount, ServiceName};
+use crate::intent::types::{Namespace, ServiceAccount, ServiceName};
 use crate::intent::{Document, DocumentId, Kind};
 use crate::source::Place;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,9 +131,7 @@ impl Build<'_> {
                 .as_ref()
                 .and_then(|workload| workload.selector.clone())
                 .or_else(|| seen.and_then(|seen| seen.selector.clone()))
-                .unwrap_or_else(|| {
-                    crate::intent::types::Selector(Labels([("app".into(), name.as_str().into())].into_iter().collect()))
-                }),
+                .unwrap_or_else(|| crate::intent::types::Selector([("app".into(), name.text())].into_iter().collect())),
             account: account.unwrap_or_else(|| {
                 ServiceAccount::parse(name.as_str()).expect("a service name is a service account name")
             }),
