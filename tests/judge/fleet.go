@@ -19,6 +19,7 @@ type Fleet struct {
 	Services []*Service
 	Access   []AccessPolicy
 	Guards   []Guardrail
+	Traffic  []TrafficPolicy
 }
 
 // Cluster is one document of that kind, with its defaults filled in.
@@ -333,6 +334,8 @@ func ReadFleet(dir string) (*Fleet, error) {
 		switch d.GetKind() {
 		case "MeshService":
 			err = f.addService(d, locations)
+		case "TrafficPolicy":
+			err = f.addTraffic(d)
 		case "AccessPolicy":
 			err = f.addAccess(d)
 		case "Guardrail":
@@ -495,6 +498,26 @@ func (f *Fleet) dependency(raw json.RawMessage, namespace string) (Dependency, e
 	}
 	setDefault(&item.Namespace, namespace)
 	return Dependency{ServiceID{item.Namespace, item.Service}, item.Clusters.in(f)}, nil
+}
+
+func (f *Fleet) addTraffic(d *unstructured.Unstructured) error {
+	var spec struct {
+		Default bool
+		From    []admission
+		To      struct{ Service, Namespace string }
+		Match   matchItems
+		Settings
+	}
+	if err := decodeSpec(d, &spec); err != nil {
+		return err
+	}
+	setDefault(&spec.To.Namespace, d.GetNamespace())
+	p := TrafficPolicy{Default: spec.Default, To: ServiceID{spec.To.Namespace, spec.To.Service}, Match: spec.Match, Settings: spec.Settings}
+	for _, item := range spec.From {
+		p.From = append(p.From, f.admission(item, d.GetNamespace()))
+	}
+	f.Traffic = append(f.Traffic, p)
+	return nil
 }
 
 func (f *Fleet) addAccess(d *unstructured.Unstructured) error {

@@ -225,11 +225,20 @@ func (c *court) resolve(p *Proxy, host string) (string, error) {
 	return "198.51.100.1", nil
 }
 
-// judgeNoRoute checks that a caller without any candidate is not sent anywhere else.
+// judgeNoRoute checks that a caller without any candidate is not sent anywhere else. Where other requests of the caller
+// are served, these are refused by its own sidecar.
 //
-// A cluster-local name is left alone for such a caller: it keeps the meaning that Kubernetes gives it, so that a copy
-// beside the caller answers.
+// A cluster-local name is left alone for a caller that nobody serves: it keeps the meaning that Kubernetes gives it, so
+// that a copy beside the caller answers.
 func (c *court) judgeNoRoute(q question) {
+	if q.call.Port.HTTP() && c.servesOthers(q.row) {
+		const unavailable = 503
+		outcome, err := q.proxy.Send(q.call)
+		if err != nil || outcome.Answer != unavailable {
+			c.out.add(q.verdict("routing", "the sidecar answers 503: other requests of the caller are served", fmt.Sprintf("%v %v", outcome, err)))
+		}
+		return
+	}
 	if strings.HasSuffix(q.call.Host, ".svc.cluster.local") {
 		return
 	}
@@ -244,6 +253,13 @@ func (c *court) judgeNoRoute(q question) {
 	}
 }
 
+// servesOthers tells whether other requests of the same caller have somewhere to go.
+func (c *court) servesOthers(row Row) bool {
+	return slices.ContainsFunc(c.world.Explain, func(other Row) bool {
+		return other.Caller == row.Caller && other.Service == row.Service && len(other.targets()) > 0
+	})
+}
+
 // judgeCall compares the distribution of one call with the row for every set of dead clusters, and follows every
 // endpoint that it could ever use.
 func (c *court) judgeCall(q question) {
@@ -254,6 +270,10 @@ func (c *court) judgeCall(q question) {
 	}
 	if outcome.Unknown != "" {
 		c.out.add(q.verdict("routing", "a route", "the name is not known: "+outcome.Unknown))
+		return
+	}
+	if outcome.Answer != 0 {
+		c.out.add(q.verdict("routing", "a route", fmt.Sprintf("the sidecar answers %d", outcome.Answer)))
 		return
 	}
 	c.judgeWeights(q, outcome)
@@ -270,6 +290,7 @@ func (c *court) judgeCall(q question) {
 		}
 	}
 	c.judgeMirrors(q, outcome)
+	c.judgeSettings(q, outcome, lanes)
 	for _, down := range downSets(c.runsIn(q.service)) {
 		have := spread(lanes, down)
 		want := q.row.expect(down, true)
@@ -288,13 +309,16 @@ func (c *court) judgeShared(q question) {
 		c.out.add(q.verdict("routing", "a route", fmt.Sprint(outcome.Unknown, err)))
 		return
 	}
+	var lanes []laneTargets
 	for _, lane := range outcome.Lanes {
 		c.traces[q.proxy.Istiod.Cluster.Name].hosts[hostOf(lane.Cluster)] = true
-		for _, target := range c.laneTargets(q, lane) {
+		lanes = append(lanes, laneTargets{lane: lane, targets: c.laneTargets(q, lane)})
+		for _, target := range lanes[len(lanes)-1].targets {
 			c.judgeDelivery(q, lane, target)
 		}
 	}
 	c.judgeMirrors(q, outcome)
+	c.judgeSettings(q, outcome, lanes)
 }
 
 func (c *court) runsIn(s *Service) []string {

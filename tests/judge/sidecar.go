@@ -26,6 +26,8 @@ type Outcome struct {
 	Mirrors []Lane
 	// Unknown is set where the sidecar does not know the name: it is passed through or blocked.
 	Unknown string
+	// Answer is the status that the sidecar answers with by itself, without sending anything on.
+	Answer uint32
 	// Route is the HTTP route that took the request.
 	Route *routepb.Route
 }
@@ -129,6 +131,9 @@ func (p *Proxy) sendHTTP(hcm *hcmpb.HttpConnectionManager, call Call) (Outcome, 
 	action := route.GetRoute()
 	if vh.Name == "block_all" {
 		return Outcome{Unknown: blackHole, Route: route}, nil // Istio's answer where only known hosts may be reached
+	}
+	if answer := route.GetDirectResponse(); answer != nil {
+		return Outcome{Answer: answer.Status, Route: route}, nil
 	}
 	if action == nil {
 		return Outcome{}, fmt.Errorf("route %s of %s answers by itself: %v", route.Name, vh.Name, route.GetAction())

@@ -27,6 +27,9 @@ pub(crate) fn of(effective: &Effective, id: ClusterId) -> String {
             gateway.port.0
         );
     }
+    text.push_str(
+        "#\n# Whatever else the cluster holds: no other ServiceEntry, DestinationRule or VirtualService for the fleet's host\n# names, also not by a wildcard; and in MeshConfig no serviceSettings with `clusterLocal: true` for them.\n",
+    );
     let namespaces = namespaces(effective, id);
     if !namespaces.is_empty() {
         let _ = writeln!(

@@ -20,8 +20,8 @@ pub struct TrafficPolicy {
     pub from: Option<Vec<Callers>>,
     /// The called service; absent only for the default.
     pub to: Option<ServiceId>,
-    /// Only requests that one of these describes; absent: all.
-    pub matches: Option<Vec<RequestMatch>>,
+    /// Only requests that one of these describes, and where that is written; absent: all.
+    pub matches: Option<(Vec<RequestMatch>, Place)>,
     /// What it sets, and where.
     pub units: Vec<(Unit, Place)>,
     /// Tiers; an item with its place.

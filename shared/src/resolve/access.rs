@@ -435,8 +435,12 @@ impl Access {
                 }
             }
         }
+        let mut impossible = Vec::new();
         for copy in service.runs.iter() {
-            self.check_identities(fleet, id, copy, found);
+            self.check_identities(fleet, id, copy, &mut impossible);
+        }
+        for impossible in impossible {
+            found.push(impossible.diagnostic(fleet, service));
         }
     }
 
@@ -484,7 +488,7 @@ impl Access {
     }
 
     /// Whether what the rules intend at one copy can be said with identities.
-    fn check_identities(&self, fleet: &Fleet, id: ServiceId, copy: ClusterId, found: &mut Diagnostics) {
+    fn check_identities(&self, fleet: &Fleet, id: ServiceId, copy: ClusterId, found: &mut Vec<Impossible>) {
         let rules: Vec<(&AccessRule, Conditions)> = self
             .service(id)
             .policies
@@ -514,23 +518,25 @@ impl Access {
             }
         }
         for admission in &admissions {
-            self.check_domains(fleet, id, copy, admission, &admissions, found);
-            self.check_sharing(fleet, id, copy, admission, &admissions, found);
+            let problems =
+                [self.check_domains(fleet, copy, admission, &admissions), self.check_sharing(admission, &admissions)];
+            for problem in problems.into_iter().flatten() {
+                Impossible::add(found, copy, admission, problem);
+            }
         }
     }
 
+    /// Clusters that would be admitted with those that are meant.
     fn check_domains(
         &self,
         fleet: &Fleet,
-        id: ServiceId,
         copy: ClusterId,
         admission: &Admission<'_>,
         all: &[Admission<'_>],
-        found: &mut Diagnostics,
-    ) {
+    ) -> Option<Problem> {
         let own = &fleet.cluster(copy).mesh;
         if own.trust_domain_aliases.is_empty() && admission.clusters.and(&self.shared).is_empty() {
-            return;
+            return None;
         }
         let mut class = Clusters::NONE;
         for cluster in admission.clusters.iter() {
@@ -538,87 +544,122 @@ impl Access {
                 class = class.or(&self.indistinguishable(fleet, copy, cluster));
             }
         }
-        for extra in class.without(&admission.clusters).iter() {
+        let extra = class.without(&admission.clusters).iter().find(|extra| {
             let carried = match &admission.identity {
                 Identity::Account(namespace, account) => self
                     .carriers
                     .get(&(namespace.clone(), account.clone()))
-                    .is_some_and(|carriers| carriers.iter().any(|(_, clusters)| clusters.contains(extra))),
+                    .is_some_and(|carriers| carriers.iter().any(|(_, clusters)| clusters.contains(*extra))),
                 Identity::Namespace(_) | Identity::Any => true,
             };
-            if !(admission.strict || carried) {
-                continue;
-            }
-            let covered = all.iter().any(|other| {
-                other.clusters.contains(extra)
-                    && covers(&other.identity, &admission.identity)
-                    && other.conditions.include(admission.conditions)
-            });
-            if covered {
-                continue;
-            }
-            let twin =
-                admission.clusters.iter().find(|cluster| self.indistinguishable(fleet, copy, *cluster).contains(extra));
-            let twin = twin.map_or_else(String::new, |twin| fleet.cluster(twin).name.to_string());
-            let service = fleet.service(id);
-            let message = format!(
-                "{}/{} in {} cannot admit {} from {twin} and refuse it from {}: the trust domain is the same",
-                service.namespace,
-                service.name,
-                fleet.cluster(copy).name,
-                describe(&admission.identity),
-                fleet.cluster(extra).name,
-            );
-            found.push(
-                Diagnostic::new(&codes::NOT_WHOLE_TRUST_DOMAIN, admission.place, message)
-                    .also(fleet.cluster(copy).origin.place, "the called copy's cluster")
-                    .also(fleet.cluster(extra).origin.place, "the cluster that would be admitted as well")
-                    .help("give the clusters trust domains of their own, admit both, or use distinct service accounts"),
-            );
-            return;
+            (admission.strict || carried) && !admission.is_covered(all, *extra, None)
+        })?;
+        let meant = admission
+            .clusters
+            .iter()
+            .find(|cluster| self.indistinguishable(fleet, copy, *cluster).contains(extra))
+            .expect("it is in the class of one of them");
+        Some(Problem::Domain { meant, extra })
+    }
+
+    /// Services that would be admitted with the one that is meant.
+    fn check_sharing(&self, admission: &Admission<'_>, all: &[Admission<'_>]) -> Option<Problem> {
+        let (Some(meant), Identity::Account(namespace, account)) = (admission.service, &admission.identity) else {
+            return None;
+        };
+        let carriers = self.carriers.get(&(namespace.clone(), account.clone()))?;
+        carriers.iter().filter(|(other, _)| *other != meant).find_map(|(other, clusters)| {
+            let shared = clusters.and(&admission.clusters);
+            let cluster = shared.iter().find(|cluster| !admission.is_covered(all, *cluster, Some(*other)))?;
+            Some(Problem::Account { meant, extra: *other, cluster })
+        })
+    }
+}
+
+impl Admission<'_> {
+    /// Whether the rules admit whoever carries the identity in a cluster as well; with a service: that service.
+    fn is_covered(&self, all: &[Admission<'_>], cluster: ClusterId, service: Option<ServiceId>) -> bool {
+        all.iter().any(|other| {
+            other.clusters.contains(cluster)
+                && covers(&other.identity, &self.identity)
+                && other.conditions.include(self.conditions)
+                && (service.is_none() || other.service.is_none() || other.service == service)
+        })
+    }
+}
+
+/// Why identities cannot carry an admission.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Problem {
+    /// The called copy cannot tell a cluster from one that is meant.
+    Domain { meant: ClusterId, extra: ClusterId },
+    /// In a cluster, another service carries the identity of the one that is meant.
+    Account { meant: ServiceId, extra: ServiceId, cluster: ClusterId },
+}
+
+/// An admission that identities cannot carry, and the copies where they cannot.
+struct Impossible {
+    place: Place,
+    identity: Identity,
+    problem: Problem,
+    copies: Vec<ClusterId>,
+}
+
+impl Impossible {
+    /// The same problem at several copies is one finding.
+    fn add(list: &mut Vec<Self>, copy: ClusterId, admission: &Admission<'_>, problem: Problem) {
+        let same = |known: &&mut Self| {
+            known.place == admission.place && known.problem == problem && known.identity == admission.identity
+        };
+        match list.iter_mut().find(same) {
+            Some(known) if known.copies.last() == Some(&copy) => {}
+            Some(known) => known.copies.push(copy),
+            None => list.push(Self {
+                place: admission.place,
+                identity: admission.identity.clone(),
+                problem,
+                copies: vec![copy],
+            }),
         }
     }
 
-    fn check_sharing(
-        &self,
-        fleet: &Fleet,
-        id: ServiceId,
-        copy: ClusterId,
-        admission: &Admission<'_>,
-        all: &[Admission<'_>],
-        found: &mut Diagnostics,
-    ) {
-        let (Some(meant), Identity::Account(namespace, account)) = (admission.service, &admission.identity) else {
-            return;
-        };
-        let carriers = self.carriers.get(&(namespace.clone(), account.clone()));
-        for (other, clusters) in carriers.into_iter().flatten().filter(|(other, _)| *other != meant) {
-            for cluster in clusters.and(&admission.clusters).iter() {
-                let admitted = all.iter().any(|candidate| {
-                    candidate.clusters.contains(cluster)
-                        && covers(&candidate.identity, &admission.identity)
-                        && candidate.conditions.include(admission.conditions)
-                        && candidate.service.is_none_or(|service| service == *other)
-                });
-                if admitted {
-                    continue;
-                }
-                let (service, meant, other) = (fleet.service(id), fleet.service(meant), fleet.service(*other));
+    fn diagnostic(self, fleet: &Fleet, service: &Service) -> Diagnostic {
+        let copies: Vec<&str> = self.copies.iter().map(|copy| fleet.cluster(*copy).name.as_str()).collect();
+        let called = format!("{}/{} in {}", service.namespace, service.name, copies.join(", "));
+        match self.problem {
+            Problem::Domain { meant, extra } => {
+                let (meant, extra) = (fleet.cluster(meant), fleet.cluster(extra));
+                let alike = meant.mesh.trust_domain == extra.mesh.trust_domain;
+                let reason =
+                    if alike { "the trust domain is the same" } else { "aliases make their trust domains one there" };
                 let message = format!(
-                    "{}/{} in {} cannot admit {} and refuse {}: in {} both run as {namespace}/{account}",
-                    service.namespace,
-                    service.name,
-                    fleet.cluster(copy).name,
+                    "{called} cannot admit {} from {} and refuse it from {}: {reason}",
+                    describe(&self.identity),
                     meant.name,
-                    other.name,
+                    extra.name,
+                );
+                let mut diagnostic = Diagnostic::new(&codes::NOT_WHOLE_TRUST_DOMAIN, self.place, message)
+                    .also(meant.origin.place, "the cluster that is meant")
+                    .also(extra.origin.place, "the cluster that would be admitted as well");
+                if !alike {
+                    diagnostic =
+                        diagnostic.also(fleet.cluster(self.copies[0]).origin.place, "a cluster with such aliases");
+                }
+                diagnostic
+                    .help("give the clusters trust domains of their own, admit both, or use distinct service accounts")
+            }
+            Problem::Account { meant, extra, cluster } => {
+                let (meant, extra) = (fleet.service(meant), fleet.service(extra));
+                let message = format!(
+                    "{called} cannot admit {} and refuse {}: in {} both run as {}",
+                    meant.name,
+                    extra.name,
                     fleet.cluster(cluster).name,
+                    describe(&self.identity),
                 );
-                found.push(
-                    Diagnostic::new(&codes::SHARED_ACCOUNT, admission.place, message)
-                        .also(other.origin.place, "the service that would be admitted as well")
-                        .help("give the services distinct service accounts, or admit both"),
-                );
-                return;
+                Diagnostic::new(&codes::SHARED_ACCOUNT, self.place, message)
+                    .also(extra.origin.place, "the service that would be admitted as well")
+                    .help("give the services distinct service accounts, or admit both")
             }
         }
     }

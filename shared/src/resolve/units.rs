@@ -6,6 +6,7 @@ use super::subject::Subject;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Fleet, TrafficPolicy};
 use crate::intent::traffic::{RequestMatch, Unit};
+use crate::source::Place;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
@@ -137,7 +138,8 @@ impl Policies {
         found: &mut Diagnostics,
     ) -> Vec<MatchedUnits> {
         let fleet = subject.fleet;
-        let alternatives = |id: PolicyId| id.of(fleet).matches.as_deref().unwrap_or_default();
+        let alternatives =
+            |id: PolicyId| id.of(fleet).matches.as_ref().map(|(matches, _)| matches.as_slice()).unwrap_or_default();
         let mut entries: Vec<MatchedUnits> = Vec::new();
         for id in ids {
             let mut combined: Vec<MatchedUnits> = Vec::new();
@@ -177,8 +179,8 @@ impl Policies {
                                 self.names(fleet, &[*id])
                             );
                             found.push(
-                                Diagnostic::new(&codes::MATCH_COMBINATION, id.of(fleet).origin.place, message)
-                                    .also(other.of(fleet).origin.place, "the other policy")
+                                Diagnostic::new(&codes::MATCH_COMBINATION, match_place(fleet, *id), message)
+                                    .also(match_place(fleet, other), "the other policy")
                                     .help("make one of the two exact, or let an exact path, method or header keep them apart"),
                             );
                         }
@@ -193,7 +195,7 @@ impl Policies {
                     fleet.service(subject.provider).name
                 );
                 found.push(
-                    Diagnostic::new(&codes::TOO_MANY_MATCHES, id.of(fleet).origin.place, message)
+                    Diagnostic::new(&codes::TOO_MANY_MATCHES, match_place(fleet, *id), message)
                         .help("let an exact path, method or header keep the policies apart"),
                 );
                 break;
@@ -248,8 +250,8 @@ impl Policies {
             units.join(", ")
         );
         found.push(
-            Diagnostic::new(&codes::MATCH_CONFLICT, second.of(fleet).origin.place, message)
-                .also(first.of(fleet).origin.place, "the other policy")
+            Diagnostic::new(&codes::MATCH_CONFLICT, match_place(fleet, second), message)
+                .also(match_place(fleet, first), "the other policy")
                 .help("let an exact path, method or header keep them apart, or keep the setting in one policy"),
         );
     }
@@ -272,6 +274,12 @@ impl Policies {
             }
         }
     }
+}
+
+/// Where a policy says which requests it holds for.
+fn match_place(fleet: &Fleet, id: PolicyId) -> Place {
+    let policy = id.of(fleet);
+    policy.matches.as_ref().map_or(policy.origin.place, |(_, place)| *place)
 }
 
 /// The units of `base`, replaced by those that the policy sets.

@@ -11,6 +11,7 @@ mod plan;
 mod render;
 #[path = "../support.rs"]
 mod support;
+mod traps;
 mod verbs;
 
 /// The program under test.

@@ -153,6 +153,15 @@ fn the_inventory_is_listed() {
     assert_eq!((code(&unknown), text(&unknown.stdout).as_str()), (1, ""));
 }
 
+/// What breaks a mesh and stands in no document (see docs/traps.md).
+#[test]
+fn requirements_name_what_documents_cannot_show() {
+    let one = text(&run(MESH, &example(), &["clusters", "requirements", "--cluster", "eks"]).stdout);
+    for needed in ["must pass TCP through", "trustDomains: [cluster-1.bank.example]", "clusterLocal", "by a wildcard"] {
+        assert!(one.contains(needed), "{needed}: {one}");
+    }
+}
+
 #[test]
 fn schema_and_version_need_no_documents() {
     let nowhere = std::path::Path::new("/");

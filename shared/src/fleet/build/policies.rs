@@ -94,7 +94,7 @@ impl Build<'_> {
             default: spec.default.value,
             from: spec.from.as_ref().map(|list| list.iter().filter_map(|item| self.callers(item, own)).collect()),
             to,
-            matches: spec.matches.as_ref().map(|matches| matches.value.clone()),
+            matches: spec.matches.as_ref().map(|matches| (matches.value.clone(), matches.place)),
             units: spec.units(),
             order,
             exclude,
