@@ -1,6 +1,7 @@
 //! Rendered folders: one per cluster, with a `kustomization.yaml`. All or nothing: whatever goes wrong, the folder stays
 //! as it was. Only files that begin with our own first line are ever replaced or removed.
 
+use crate::interrupt;
 use crate::manifest_work::ManifestWork;
 use anyhow::{Context, bail};
 use mesh::manifest::{Object, add_yaml, add_yaml_stream};
@@ -80,6 +81,11 @@ fn short_name(name: &str) -> String {
     format!("{cut}-{:016x}.yaml", mesh::resolve::vip::hash(name.as_bytes()))
 }
 
+/// What the names of staging folders begin with.
+const STAGING: &str = ".kubectl-mesh-";
+/// The file in a staging folder that its process holds a lock on for as long as it lives.
+const LOCK: &str = "lock";
+
 /// A folder that is about to change. New files are staged beside the old ones, cluster by cluster and from several
 /// threads, so that a full disk is found before anything is touched and no more than a cluster is in memory at a time.
 pub struct Staging {
@@ -88,6 +94,8 @@ pub struct Staging {
     made: Vec<PathBuf>,
     own: BTreeSet<PathBuf>,
     files: tempfile::TempDir,
+    /// Dropped after the folder that holds it is gone.
+    _lock: fs::File,
 }
 
 /// The staged files of one cluster.
@@ -105,27 +113,33 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// If the folder cannot be read or written to.
+    /// If the folder cannot be read or written to, or another process is writing to it.
     pub fn begin(folder: &Path) -> anyhow::Result<Self> {
+        interrupt::watch()?;
         let existed = folder.exists();
         let made = create_folder(folder)?;
+        remove_left_over(folder)?;
         let files = tempfile::Builder::new()
-            .prefix(".kubectl-mesh-")
+            .prefix(STAGING)
             .tempdir_in(folder)
             .with_context(|| format!("cannot write below {}", folder.display()))?;
-        Ok(Self { folder: folder.to_owned(), existed, made, own: own_files(folder)?, files })
+        let lock = fs::File::create(files.path().join(LOCK))
+            .and_then(|file| file.lock().map(|()| file))
+            .with_context(|| format!("cannot write below {}", folder.display()))?;
+        Ok(Self { folder: folder.to_owned(), existed, made, own: own_files(folder)?, files, _lock: lock })
     }
 
     /// Stages the files of one cluster.
     ///
     /// # Errors
     ///
-    /// If a file of someone else is in the way, or a file cannot be staged.
+    /// If a file of someone else is in the way, a file cannot be staged, or the user interrupts.
     pub fn stage(&self, cluster: &str, objects: &[Object], layout: Layout) -> anyhow::Result<Staged> {
         let mut staged = Staged::default();
         for (index, (path, text)) in files(cluster, objects, layout)?.into_iter().enumerate() {
             let target = self.folder.join(path);
             staged.wanted.push(target.clone());
+            interrupt::check()?;
             // A link could lead anywhere, and nothing below it would be ours.
             let parent = target.parent().unwrap_or(&self.folder);
             if fs::symlink_metadata(parent).is_ok_and(|metadata| !metadata.is_dir()) {
@@ -160,9 +174,9 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// If a file cannot be moved into its place. The folder is then as it was.
+    /// If a file cannot be moved into its place, or the user interrupts. The folder is then as it was.
     pub fn commit(self, clusters: Vec<Staged>) -> anyhow::Result<Written> {
-        let Self { folder, existed, made, own, files } = self;
+        let Self { folder, existed, made, own, files, _lock } = self;
         let mut journal = Journal { undo: Vec::new(), made };
         let result = replace(&own, clusters, files.path(), &mut journal);
         if result.is_err() {
@@ -184,7 +198,7 @@ impl Staging {
 
     /// Gives up: the folder stays as it was.
     pub fn abandon(self) {
-        let Self { folder: _, existed: _, made, own: _, files } = self;
+        let Self { folder: _, existed: _, made, own: _, files, _lock } = self;
         drop(files);
         Journal { undo: Vec::new(), made }.roll_back();
     }
@@ -238,6 +252,7 @@ fn replace(
         written.unchanged += cluster.written.unchanged;
         wanted.extend(cluster.wanted);
         for (file, target) in cluster.moves {
+            interrupt::check()?;
             if let Some(parent) = target.parent() {
                 journal.made.extend(create_folder(parent)?);
             }
@@ -265,13 +280,36 @@ fn save(target: &Path, staging: &Path, journal: &mut Journal) -> anyhow::Result<
     Ok(())
 }
 
+/// Removes staging folders of processes that were killed; the folder itself is right again after this run.
+fn remove_left_over(folder: &Path) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().starts_with(STAGING) || !entry.file_type()?.is_dir() {
+            continue;
+        }
+        // Without a lock file it was made a moment ago, by a process that will say what stands in its way.
+        let Ok(lock) = fs::File::open(entry.path().join(LOCK)) else { continue };
+        match lock.try_lock() {
+            Ok(()) => fs::remove_dir_all(entry.path())
+                .with_context(|| format!("cannot remove {}, which a killed process left", entry.path().display()))?,
+            Err(fs::TryLockError::WouldBlock) => {
+                bail!("another process is writing to {}; wait until it has ended", folder.display())
+            }
+            Err(fs::TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", entry.path().display()));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Files that were written here before: in the folders of clusters, with our first line.
 fn own_files(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
     let mut own = BTreeSet::new();
     let list = |path: &Path| fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()));
     for cluster in list(folder)? {
         let cluster = cluster?;
-        if !cluster.file_type()?.is_dir() {
+        if !cluster.file_type()?.is_dir() || cluster.file_name().to_string_lossy().starts_with(STAGING) {
             continue;
         }
         for entry in list(&cluster.path())? {

@@ -7,6 +7,7 @@ pub mod explain;
 pub mod findings;
 pub mod folder;
 pub mod input;
+pub mod interrupt;
 pub mod manifest_work;
 pub mod output;
 pub mod program;

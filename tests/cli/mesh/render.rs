@@ -177,6 +177,11 @@ fn one_file_per_cluster_on_request() {
     assert!(!folder.path().join("out/eks/manifest.yaml").exists());
 }
 
+/// What all files hold, hidden ones too.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    snapshot(folder).into_iter().map(|(path, (bytes, _))| (path, bytes)).collect()
+}
+
 /// Whatever goes wrong, a folder that was there stays as it was.
 fn survives(folder: &Path, spoil: &str, expected: &str, run: impl Fn() -> Output) {
     let before = snapshot(&folder.join("out"));
@@ -218,6 +223,59 @@ fn a_folder_survives_any_failure_as_it_was() {
     std::fs::remove_dir(&taken).unwrap();
 
     assert_eq!(code(&render_all(folder.path())), 0, "and then it works");
+}
+
+/// Between its first and its last moment a run is asked to end: the folder is as it was, or as it is wanted.
+#[test]
+fn an_interrupted_run_leaves_the_folder_as_it_was() {
+    let folder = world();
+    let out = folder.path().join("out");
+    let bank = folder.path().join("fleet/intents/bank.yaml");
+    let first = std::fs::read_to_string(&bank).unwrap();
+    let second = first.replace("8080", "9090");
+    let wanted = |documents: &str| {
+        std::fs::write(&bank, documents).unwrap();
+        assert_eq!(code(&render_all(folder.path())), 0);
+        contents(&out)
+    };
+    let (new, old) = (wanted(&second), wanted(&first));
+    assert_ne!(old, new);
+    std::fs::write(&bank, &second).unwrap();
+    let mut kept = 0;
+    for delay in (0..200).step_by(4) {
+        let mut child = command(MESH, folder.path())
+            .args(["render", "-f", "fleet", "--all", "--output-dir", "out"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        let done = child.wait().unwrap().success();
+        let found = contents(&out);
+        assert_eq!(found, if done { new.clone() } else { old.clone() }, "{delay} ms, {kill}");
+        kept += usize::from(!done);
+        if done {
+            assert_eq!(wanted(&first), old);
+            std::fs::write(&bank, &second).unwrap();
+        }
+    }
+    assert!(kept > 0, "no run was interrupted");
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_and_two_runs_do_not_mix() {
+    let folder = world();
+    let out = folder.path().join("out");
+    assert_eq!(code(&render_all(folder.path())), 0);
+    let before = contents(&out);
+    let left = out.join(".kubectl-mesh-left");
+    std::fs::create_dir(&left).unwrap();
+    let lock = std::fs::File::create(left.join("lock")).unwrap();
+    lock.lock().unwrap();
+    survives(folder.path(), "another run", "another process is writing to out", || render_all(folder.path()));
+    drop(lock);
+    assert_eq!(code(&render_all(folder.path())), 0);
+    assert_eq!(contents(&out), before);
 }
 
 #[test]
