@@ -361,12 +361,18 @@ func changes(options []*corepb.HeaderValueOption, remove []string) string {
 	h := headerChanges{Set: map[string]string{}, Add: map[string]string{}, Remove: remove}
 	for _, o := range options {
 		if o.GetAppendAction() == corepb.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD {
-			h.Set[o.GetHeader().GetKey()] = o.GetHeader().GetValue()
+			h.Set[o.GetHeader().GetKey()] = literal(o.GetHeader().GetValue())
 		} else {
-			h.Add[o.GetHeader().GetKey()] = o.GetHeader().GetValue()
+			h.Add[o.GetHeader().GetKey()] = literal(o.GetHeader().GetValue())
 		}
 	}
 	return h.text()
+}
+
+// literal is the text that Envoy makes of a header's value; what it would fill in is nothing that a document says.
+func literal(value string) string {
+	const escaped = "\x00"
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(value, "%%", escaped), "%", "(filled in)"), escaped, "%")
 }
 
 // percentOf fills in what an absent percentage means.

@@ -107,6 +107,8 @@ codes! {
         "Two MeshServices of one namespace name the same Kubernetes Service in one cluster. Which of them a call means could not be told.";
     SELF_DEPENDENCY = "MESH224" Note "a service that depends on itself"
         "The service's own pods call its host name. This is rendered like any other dependency.";
+    SAME_GATEWAY = "MESH225" Error "two clusters with one gateway"
+        "Requests for one of the clusters would arrive in whichever the address leads to, so no exclusion, order or share between the two could be kept. Give every cluster's gateway an address or a port of its own.";
 
     UNIT_CONFLICT = "MESH301" Error "two policies that set the same thing for one call"
         "Policies that match the same calls may set different things; the same thing set twice would need a precedence, and there is none by age, name or specificity. Narrow one of the two with `from`, or move the setting into one policy.";

@@ -59,14 +59,14 @@ impl Decode for PathPattern {
         let rooted = text.starts_with('/') || text.starts_with('*');
         // Istio reads `{*}` and `{**}` as templates; only `*` at one end means here what it means there.
         if text.is_empty()
-            || inner.contains(['*', '{', '}'])
+            || inner.contains(['*', '{', '}', '?', '#'])
             || !rooted
             || text.chars().any(|c| c.is_control() || c.is_whitespace())
         {
             return bad_value(
                 node.place,
                 "not a path, or not a pattern with one `*` at its beginning or end",
-                "write a path from its first `/`, for example /v1/orders or /v1/*",
+                "write a path from its first `/` and without its query, for example /v1/orders or /v1/*",
                 found,
             );
         }
@@ -74,7 +74,7 @@ impl Decode for PathPattern {
     }
 
     fn schema(_: &mut Object<String, Json>) -> Json {
-        json!({"type": "string", "pattern": "^(/[^*{}\\s]*\\*?|\\*[^*{}\\s]*)$"})
+        json!({"type": "string", "pattern": "^(/[^*{}?#\\s]*\\*?|\\*[^*{}?#\\s]*)$"})
     }
 }
 

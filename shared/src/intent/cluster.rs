@@ -54,7 +54,7 @@ record! {
     /// The east-west gateway through which a cluster serves others.
     pub struct Gateway {
         /// One address or several: IP addresses, or host names where the rendered shape supports them.
-        address as "address": required OneOrMore<Address>,
+        address as "address": required OneOrMore<At<Address>>,
         /// The port for mutual TLS passthrough; default: 15443.
         port as "port": default Port = |_| Port(15443),
         /// Where the gateway's pods run; default: `istio-system`.

@@ -3,7 +3,7 @@
 use super::cluster_set::{ClusterSet, Exclude, Order};
 use super::decode::{At, Decode, bad_value, record, wrong_type};
 use super::types::{
-    Attempts, Count, Duration, HeaderName, HttpStatus, Method, Namespace, Percent, QueryName, ServiceName,
+    Attempts, Count, Duration, HeaderName, HttpStatus, Method, Namespace, Percent, QueryName, Seconds, ServiceName,
 };
 use crate::diagnostic::Diagnostics;
 use crate::source::{Node, Place, Value, short};
@@ -179,9 +179,9 @@ record! {
     /// TCP keepalive probes.
     pub struct Keepalive {
         /// After how much silence the first probe is sent.
-        idle as "idle": optional Duration,
+        idle as "idle": optional Seconds,
         /// Time between probes.
-        interval as "interval": optional Duration,
+        interval as "interval": optional Seconds,
         /// Probes without an answer before the connection is given up.
         probes as "probes": optional Count,
     }
@@ -239,7 +239,7 @@ record! {
         /// Headers that may be read.
         expose_headers as "exposeHeaders": optional Vec<HeaderText>,
         /// How long an answer to a preflight request holds.
-        max_age as "maxAge": optional Duration,
+        max_age as "maxAge": optional Seconds,
         /// Whether credentials may be sent.
         allow_credentials as "allowCredentials": optional bool,
     }
@@ -263,7 +263,7 @@ record! {
         /// Headers that get this value beside any other.
         add as "add": optional HeaderValues,
         /// Headers that are removed.
-        remove as "remove": optional Vec<HeaderText>,
+        remove as "remove": optional Vec<ChangedHeader>,
     }
 }
 
@@ -295,9 +295,46 @@ impl Decode for HeaderText {
     }
 }
 
+/// The name of a header that is changed on the way: any but `host`, by which the mesh routes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangedHeader(pub String);
+
+impl ChangedHeader {
+    fn parse(text: &str, place: Place, found: &mut Diagnostics) -> Option<Self> {
+        match HeaderText::parse(text) {
+            Some(_) if text.eq_ignore_ascii_case("host") => bad_value(
+                place,
+                "the header `host` cannot be changed: the mesh routes by it",
+                "let callers use another host name of the service",
+                found,
+            ),
+            Some(HeaderText(name)) => Some(Self(name)),
+            None => bad_value(
+                place,
+                format!("\"{}\" is not the name of a header", short(text)),
+                "write the name without a colon",
+                found,
+            ),
+        }
+    }
+}
+
+impl Decode for ChangedHeader {
+    fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
+        Self::parse(super::decode::text(node, "a string: the name of a header", found)?, node.place, found)
+    }
+
+    fn schema(definitions: &mut Object<String, Json>) -> Json {
+        HeaderText::schema(definitions)
+    }
+}
+
+/// What to do about a header that stands twice.
+const SAME_HEADER: &str = "names of headers are the same in capitals and small letters; keep one";
+
 /// Headers and their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderValues(pub Vec<(HeaderText, String)>);
+pub struct HeaderValues(pub Vec<(ChangedHeader, String)>);
 
 impl Decode for HeaderValues {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
@@ -315,14 +352,7 @@ impl Decode for HeaderValues {
         let values: Vec<_> = entries
             .iter()
             .map(|entry| {
-                let Some(name) = HeaderText::parse(&entry.key) else {
-                    return bad_value(
-                        entry.place,
-                        format!("\"{}\" is not the name of a header", short(&entry.key)),
-                        "write the name without a colon",
-                        found,
-                    );
-                };
+                let name = ChangedHeader::parse(&entry.key, entry.place, found)?;
                 let value = super::decode::text(&entry.node, "a string", found)?;
                 if value.chars().any(|c| c.is_control()) {
                     return bad_value(
@@ -335,7 +365,13 @@ impl Decode for HeaderValues {
                 Some((name, value.to_owned()))
             })
             .collect();
-        values.into_iter().collect::<Option<_>>().map(Self)
+        let values: Vec<(ChangedHeader, String)> = values.into_iter().collect::<Option<_>>()?;
+        let mut names: Vec<String> = values.iter().map(|(name, _)| name.0.to_ascii_lowercase()).collect();
+        names.sort();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return bad_value(node.place, "the same header twice", SAME_HEADER, found);
+        }
+        Some(Self(values))
     }
 
     fn schema(_: &mut Object<String, Json>) -> Json {
@@ -499,12 +535,7 @@ fn conditions<K: ConditionName>(node: &Node, what: &str, found: &mut Diagnostics
     let mut list: Vec<(K, ValueMatch)> = decoded.into_iter().collect::<Option<_>>()?;
     list.sort();
     if list.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-        return bad_value(
-            node.place,
-            format!("the same {what} twice"),
-            "names of headers are the same in capitals and small letters; keep one",
-            found,
-        );
+        return bad_value(node.place, format!("the same {what} twice"), SAME_HEADER, found);
     }
     Some(Conditions(list))
 }
@@ -532,8 +563,8 @@ impl Decode for Conditions<QueryName> {
 record! {
     /// A description of requests: all of its conditions hold.
     pub struct RequestMatchParts {
-        /// The path.
-        path as "path": optional StringMatch,
+        /// The path, without the query.
+        path as "path": optional At<StringMatch>,
         /// Headers by name.
         headers as "headers": optional Conditions<HeaderName>,
         /// Query parameters by name.
@@ -560,7 +591,7 @@ impl Decode for RequestMatch {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         let parts = RequestMatchParts::decode(node, found)?;
         let request = Self {
-            path: parts.path,
+            path: parts.path.as_ref().map(|path| path.value.clone()),
             headers: parts.headers.unwrap_or_default(),
             query: parts.query.unwrap_or_default(),
             method: parts.method,
@@ -573,15 +604,15 @@ impl Decode for RequestMatch {
                 found,
             );
         }
-        if let Some(StringMatch::Exact(path) | StringMatch::Prefix(path)) = &request.path
-            && !path.starts_with('/')
-        {
-            return bad_value(
-                node.place,
-                "a path that does not begin with `/`",
-                "write the path from its first `/`",
-                found,
-            );
+        if let Some(At { place, value: StringMatch::Exact(path) | StringMatch::Prefix(path) }) = &parts.path {
+            if !path.starts_with('/') {
+                let help = "write the path from its first `/`";
+                return bad_value(*place, "a path that does not begin with `/`", help, found);
+            }
+            if path.contains(['?', '#']) {
+                let help = "compare parameters with `query`";
+                return bad_value(*place, "a path ends before `?` and `#`, so this fits no request", help, found);
+            }
         }
         Some(request)
     }

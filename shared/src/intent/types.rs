@@ -489,6 +489,24 @@ impl Decode for Duration {
     }
 }
 
+/// A length of time in whole seconds, where what is configured counts no smaller parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seconds(pub Duration);
+
+impl Decode for Seconds {
+    fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
+        let duration = Duration::decode(node, found)?;
+        if !duration.0.is_multiple_of(1000) {
+            return bad_value(node.place, "a part of a second", "write whole seconds, for example 2s", found);
+        }
+        Some(Self(duration))
+    }
+
+    fn schema(definitions: &mut Object<String, Json>) -> Json {
+        Duration::schema(definitions)
+    }
+}
+
 /// Labels by key; shared by everything that carries or chooses them.
 pub type LabelMap = Arc<BTreeMap<Arc<str>, Arc<str>>>;
 

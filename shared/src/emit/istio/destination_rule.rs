@@ -111,8 +111,8 @@ fn connection_pool(settings: &CrossCluster, port: &ServicePort) -> ConnectionPoo
     let tcp = TcpSettings {
         connect_timeout: *connect_timeout,
         tcp_keepalive: keepalive.as_ref().map(|Keepalive { idle, interval, probes, place: _ }| TcpKeepalive {
-            time: *idle,
-            interval: *interval,
+            time: idle.map(|idle| idle.0),
+            interval: interval.map(|interval| interval.0),
             probes: probes.map(|probes| probes.0),
         }),
         idle_timeout: idle_timeout.filter(|_| !http),

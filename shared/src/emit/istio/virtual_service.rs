@@ -291,7 +291,7 @@ fn cors(cors: &traffic::Cors) -> CorsPolicy {
         allow_methods: allow_methods.iter().flatten().map(ToString::to_string).collect(),
         allow_headers: texts(allow_headers),
         expose_headers: texts(expose_headers),
-        max_age: *max_age,
+        max_age: max_age.map(|age| age.0),
         allow_credentials: *allow_credentials,
     }
 }
@@ -301,10 +301,15 @@ fn headers(headers: &traffic::Headers) -> Headers {
     Headers { request: request.as_ref().map(operations), response: response.as_ref().map(operations) }
 }
 
+/// Envoy fills in what stands between two `%` (custom request and response headers); doubled, it is the character.
+fn literal(value: &str) -> String {
+    value.replace('%', "%%")
+}
+
 fn operations(changes: &traffic::HeaderChanges) -> HeaderOperations {
     let traffic::HeaderChanges { set, add, remove, place: _ } = changes;
     let values = |values: &Option<traffic::HeaderValues>| -> BTreeMap<String, String> {
-        values.iter().flat_map(|values| &values.0).map(|(name, value)| (name.0.clone(), value.clone())).collect()
+        values.iter().flat_map(|values| &values.0).map(|(name, value)| (name.0.clone(), literal(value))).collect()
     };
     HeaderOperations {
         set: values(set),

@@ -5,7 +5,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::clusters::{Cluster, Gateway, Mesh};
 use crate::intent::cluster::ClusterSpec;
 use crate::intent::cluster_set::{FIELDS, RESERVED};
+use crate::intent::types::Address;
 use crate::intent::{Document, DocumentId};
+use std::collections::BTreeMap;
 
 pub(super) fn cluster(document: &Document<ClusterSpec>, ids: &mut Vec<DocumentId>, found: &mut Diagnostics) -> Cluster {
     let origin = add(ids, &document.id, document.place);
@@ -53,7 +55,7 @@ pub(super) fn cluster(document: &Document<ClusterSpec>, ids: &mut Vec<DocumentId
             discovery: (mesh.discovery.value, mesh.discovery.place),
         },
         gateway: spec.gateway.as_ref().map(|gateway| {
-            let mut addresses = gateway.address.0.clone();
+            let mut addresses: Vec<Address> = gateway.address.0.iter().map(|address| address.value.clone()).collect();
             addresses.sort();
             addresses.dedup();
             Gateway {
@@ -63,5 +65,28 @@ pub(super) fn cluster(document: &Document<ClusterSpec>, ids: &mut Vec<DocumentId
                 selector: gateway.selector.clone(),
             }
         }),
+    }
+}
+
+/// Behind one address and port is one gateway: what was meant for one cluster would arrive in another.
+pub(super) fn check_gateways(documents: &[Document<ClusterSpec>], found: &mut Diagnostics) {
+    let mut taken = BTreeMap::new();
+    for document in documents {
+        let Some(gateway) = &document.spec.gateway else { continue };
+        for address in &gateway.address.0 {
+            let name = &document.id.name;
+            let Some((first, other)) = taken.insert((&address.value, gateway.port.0), (address.place, name)) else {
+                continue;
+            };
+            if other == name {
+                continue;
+            }
+            let message = format!("{name} has the gateway of {other}: {}, port {}", address.value, gateway.port.0);
+            found.push(
+                Diagnostic::new(&codes::SAME_GATEWAY, address.place, message)
+                    .also(first, "the other cluster's gateway")
+                    .help("give each cluster's gateway an address or a port of its own"),
+            );
+        }
     }
 }

@@ -24,6 +24,7 @@ pub(in crate::fleet) fn fleet(documents: &Documents, found: &mut Diagnostics) ->
     let mut clusters: Vec<Cluster> =
         documents.clusters.iter().map(|document| clusters::cluster(document, &mut ids, found)).collect();
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
+    clusters::check_gateways(&documents.clusters, found);
     if clusters.is_empty() && !documents.lost.any(Kind::Cluster) {
         found.push(
             Diagnostic::new(&codes::NO_CLUSTERS, None, "no Cluster document was read")

@@ -320,7 +320,7 @@ impl Fleet {
         let mut headers = json!({});
         for direction in self.random.some(&["request", "response"], 1, 40) {
             let changes = [
-                ("set", json!({"X-Mesh": "yes it is"})),
+                ("set", json!({"X-Mesh": "yes, 100% %REQ(x)%"})),
                 ("add", json!({"x-hops": "1"})),
                 ("remove", json!(["X-Internal"])),
             ];
