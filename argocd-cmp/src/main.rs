@@ -31,6 +31,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Err(text) = bound_memory() {
+        return fail(&text);
+    }
     let result = match words.as_slice() {
         ["generate"] => generate::generate(),
         ["parameters"] => Ok(parameters::announcement()),
@@ -54,6 +57,20 @@ fn main() -> ExitCode {
         },
         Err(text) => fail(&text),
     }
+}
+
+/// The sidecar says how much memory this program may take (MESH_MEMORY_MIB), so that a hostile repository ends its own
+/// rendering and not the sidecar. No Application can set it: what Applications set begins with `ARGOCD_ENV_`.
+fn bound_memory() -> Result<(), String> {
+    let Some(text) = request::variable("MESH_MEMORY_MIB")? else { return Ok(()) };
+    let bytes = text.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << 20)).filter(|bytes| *bytes > 0);
+    let bytes = bytes.ok_or_else(|| "error: MESH_MEMORY_MIB is not a number of MiB\n".to_owned())?;
+    #[cfg(unix)]
+    rlimit::Resource::AS
+        .get()
+        .and_then(|(_, most)| rlimit::Resource::AS.set(bytes.min(most), bytes.min(most)))
+        .map_err(|error| format!("error: memory cannot be bounded: {error}\n"))?;
+    Ok(())
 }
 
 fn fail(text: &str) -> ExitCode {

@@ -22,7 +22,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { files: 50_000, total_bytes: 256 << 20, file_bytes: 16 << 20, depth: 32 }
+        Self { files: 50_000, total_bytes: 64 << 20, file_bytes: 16 << 20, depth: 32 }
     }
 }
 
@@ -68,8 +68,8 @@ impl<'a> Reader<'a> {
     /// `./x` is shown as `x`.
     fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(self.root).ok().filter(|inside| !inside.as_os_str().is_empty()) {
-            Some(inside) => format!("{}{}", self.label, inside.to_string_lossy()),
-            None if self.label.is_empty() => path.to_string_lossy().into_owned(),
+            Some(inside) => format!("{}{}", self.label, printable(inside)),
+            None if self.label.is_empty() => printable(path),
             None => self.label.to_owned(),
         }
     }
@@ -88,9 +88,7 @@ impl<'a> Reader<'a> {
             Err(error) => self.refuse(path, describe(&error)),
             Ok(metadata) if metadata.is_dir() => self.folder(path),
             Ok(metadata) if metadata.is_file() => {
-                let name = path
-                    .file_name()
-                    .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+                let name = printable(path.file_name().map_or(path, Path::new));
                 self.file(path, name, true);
             }
             Ok(_) => self.refuse(path, "neither a file nor a folder"),
@@ -137,7 +135,7 @@ impl<'a> Reader<'a> {
             self.refuse(path, "not a regular file");
             return;
         }
-        let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+        let relative = printable(path.strip_prefix(root).unwrap_or(path));
         self.file(path, relative, false);
     }
 
@@ -171,6 +169,13 @@ impl<'a> Reader<'a> {
         let shown = if explicit && path == Path::new("-") { relative.clone() } else { self.shown(path) };
         self.files.push(File { path: shown, relative, bytes, explicit });
     }
+}
+
+/// A name that stays one line and moves no cursor, whatever bytes it has: whoever names a file must not write messages.
+fn printable(path: &Path) -> String {
+    // Beside control characters, those that turn the direction of text.
+    let turns = |c| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    path.to_string_lossy().chars().map(|c| if c.is_control() || turns(c) { '\u{FFFD}' } else { c }).collect()
 }
 
 /// The reason alone: the system's error number helps nobody.

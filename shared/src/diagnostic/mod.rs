@@ -90,24 +90,35 @@ impl Diagnostic {
     }
 }
 
+/// How many errors, and how many other findings, are kept. Nobody reads more, and a file made to be wrong everywhere must
+/// not exhaust memory.
+const MOST: usize = 10_000;
+
 /// The findings of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     errors: usize,
+    others: usize,
 }
 
 impl Diagnostics {
-    /// Adds a finding.
+    /// Adds a finding; beyond ten thousand of its sort it is only counted.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.errors += usize::from(diagnostic.is_error());
-        self.list.push(diagnostic);
+        let count = if diagnostic.is_error() { &mut self.errors } else { &mut self.others };
+        *count += 1;
+        if *count <= MOST {
+            self.list.push(diagnostic);
+        }
     }
 
     /// Adds all findings of another run.
     pub fn extend(&mut self, other: Self) {
-        self.errors += other.errors;
-        self.list.extend(other.list);
+        let (errors, others) = (self.errors + other.errors, self.others + other.others);
+        for diagnostic in other.list {
+            self.push(diagnostic);
+        }
+        (self.errors, self.others) = (errors, others);
     }
 
     /// How many findings stop a rendering.

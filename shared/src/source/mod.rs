@@ -113,7 +113,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_bytes: 16 << 20, depth: 64, documents: 50_000, values: 4_000_000 }
+        Self { file_bytes: 16 << 20, depth: 64, documents: 50_000, values: 1_000_000 }
     }
 }
 

@@ -237,3 +237,111 @@ fn output_that_cannot_be_written_is_a_failure() {
     assert_eq!(code(&output), 1);
     assert!(text(&output.stderr).starts_with("error: the output could not be written: "), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_files_name_does_not_write_messages() {
+    let folder = repository();
+    let wrong = "apiVersion: meshintent.dev/v1alpha1\nkind: [";
+    for (name, shown) in [
+        ("a\nerror: b\u{1b}[2J.yaml", "a\u{FFFD}error: b\u{FFFD}[2J.yaml:3:"),
+        ("a\u{202E}b.yaml", "a\u{FFFD}b.yaml:3:"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, wrong).unwrap();
+        let first = refused(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")]);
+        assert!(first.starts_with(&format!("error: {shown}")), "{first}");
+        std::fs::remove_file(path).unwrap();
+    }
+    use std::os::unix::ffi::OsStrExt;
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"a\xFF.yaml"));
+    std::fs::write(path, wrong).unwrap();
+    let first = refused(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")]);
+    assert!(first.starts_with("error: a\u{FFFD}.yaml:3:"), "{first}");
+}
+
+#[test]
+fn what_is_no_regular_file_is_never_opened() {
+    let folder = repository();
+    // Opening a pipe waits for its writer: a test that hangs has found it.
+    let pipe = folder.path().join("pipe.yaml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let whole = refused(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")]);
+    assert_eq!(whole, "error: pipe.yaml: not a regular file [MESH009]");
+    let list = r#"[{"name": "cluster", "string": "eks"}, {"name": "intents", "array": ["pipe.yaml"]}]"#;
+    assert_eq!(refused(folder.path(), &parameters(list)), "error: pipe.yaml: neither a file nor a folder [MESH009]");
+    std::fs::remove_file(pipe).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket.yaml")).unwrap();
+    let first = refused(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")]);
+    assert_eq!(first, "error: socket.yaml: not a regular file [MESH009]");
+}
+
+#[test]
+fn links_are_never_followed() {
+    for (name, target) in [
+        ("x.yaml", "/etc/passwd"),
+        ("x.yaml", "../../etc/passwd"),
+        ("x.yaml", "intents/bank.yaml"),
+        ("x.yaml", "x.yaml"),
+        ("x.yaml", "nowhere"),
+        ("folder", "/etc"),
+        ("folder", "intents"),
+        ("folder", "."),
+    ] {
+        let folder = repository();
+        std::os::unix::fs::symlink(target, folder.path().join(name)).unwrap();
+        let first = refused(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")]);
+        assert!(first.starts_with(&format!("error: {name}: a symbolic link, which is not followed")), "{first}");
+    }
+}
+
+#[test]
+fn size_and_number_of_files_are_bounded() {
+    let bounded = |prepare: &dyn Fn(&Path)| {
+        let folder = repository();
+        prepare(folder.path());
+        refused(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")])
+    };
+    // A file that says it is larger than any disk is not read to its end.
+    let first = bounded(&|folder| std::fs::File::create(folder.join("x.yaml")).unwrap().set_len(1 << 40).unwrap());
+    assert!(first.starts_with("error: x.yaml: larger than 16777216 bytes"), "{first}");
+    let folder = repository();
+    for number in 0..5 {
+        std::fs::File::create(folder.path().join(format!("{number}.yaml"))).unwrap().set_len(15 << 20).unwrap();
+    }
+    let output = generate(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")]);
+    assert!(
+        text(&output.stderr).contains("more than 67108864 bytes in all files together"),
+        "{}",
+        text(&output.stderr)
+    );
+    let first = bounded(&|folder| {
+        std::fs::create_dir_all(folder.join("d/".repeat(40))).unwrap();
+    });
+    assert!(first.ends_with("folders more than 32 deep [MESH009]"), "{first}");
+    let first = bounded(&|folder| {
+        std::fs::create_dir(folder.join("many")).unwrap();
+        for number in 0..50_001 {
+            std::fs::File::create(folder.join(format!("many/{number}.yaml"))).unwrap();
+        }
+    });
+    assert!(first.contains("more than 50000 files"), "{first}");
+}
+
+#[test]
+fn memory_is_bounded() {
+    let folder = repository();
+    let eks = ("ARGOCD_ENV_CLUSTER", "eks");
+    let small = ("MESH_MEMORY_MIB", "32");
+    assert_eq!(code(&generate(folder.path(), &[eks, small])), 0);
+    // What one file can take without a bound: every key is a mistake.
+    let keys: String = (0..120_000).map(|key| format!("  k{key}:\n")).collect();
+    let head = "apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {name: a, namespace: b}\nspec:\n";
+    std::fs::write(folder.path().join("x.yaml"), format!("{head}{keys}")).unwrap();
+    let output = generate(folder.path(), &[eks, small]);
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(text(&output.stderr).contains("memory allocation of"), "{}", text(&output.stderr));
+    let first = refused(folder.path(), &[eks]);
+    assert!(first.starts_with("error: x.yaml:5:3: unknown field \"k0\""), "{first}");
+    let first = refused(folder.path(), &[eks, ("MESH_MEMORY_MIB", "lots")]);
+    assert_eq!(first, "error: MESH_MEMORY_MIB is not a number of MiB");
+}
