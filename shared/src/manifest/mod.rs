@@ -17,7 +17,7 @@ pub const MANAGED_BY: &str = "kubectl-mesh";
 pub const INTENTS: &str = "meshintent.dev/intents";
 /// The annotation by which Argo CD orders objects.
 pub const SYNC_WAVE: &str = "argocd.argoproj.io/sync-wave";
-/// The annotation that keeps Flux from replacing `${…}` in an object.
+/// The annotation that keeps Flux from replacing `${…}` and `$$` in an object.
 pub const FLUX_SUBSTITUTE: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
 /// The kinds that are written, in the order in which they are applied: what others refer to comes first, and access is

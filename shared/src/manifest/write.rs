@@ -53,7 +53,8 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Whether free text of the object contains what Flux replaces (`${…}`). Only routes and conditions carry free text.
+/// Whether free text of the object contains what Flux replaces: `${…}`, and `$$`, which it takes for an escaped `$`. Only
+/// routes and conditions carry free text.
 fn may_be_substituted(body: &Body) -> bool {
     let free_text = match body {
         Body::VirtualService(service) => service.http.iter().any(|route| route.has_free_text()),
@@ -66,7 +67,7 @@ fn may_be_substituted(body: &Body) -> bool {
         | Body::Sidecar(_)
         | Body::PeerAuthentication(_) => false,
     };
-    free_text && serde_json::to_string(body).is_ok_and(|text| text.contains("${"))
+    free_text && serde_json::to_string(body).is_ok_and(|text| text.contains("${") || text.contains("$$"))
 }
 
 /// An object, or any value that JSON can hold, as one YAML document in kubectl's style.
