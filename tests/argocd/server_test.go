@@ -65,6 +65,16 @@ func runWithServer(m *testing.M) (int, error) {
 	}
 	server.plugin = filepath.Join(binaries, "argocd-mesh-cmp")
 	server.kubectl = filepath.Join(binaries, "kubectl-mesh")
+	if folder := os.Getenv("MESH_CMP_SOCKETS"); folder != "" { // a server runs already: that of the plugin's image
+		if err := nameServer(folder, filepath.Dir(pluginConfig)); err != nil {
+			return 1, err
+		}
+		if err := os.Setenv("ARGOCD_PLUGINSOCKFILEPATH", folder); err != nil {
+			return 1, err
+		}
+		server.workspace = "/tmp/_cmp_server"
+		return m.Run(), nil
+	}
 
 	built, err := exec.Command("../parts/build", "argocd-cmp-server").Output()
 	if err != nil {
@@ -128,12 +138,17 @@ func installPlugin(folder string) error {
 	if err := os.WriteFile(filepath.Join(folder, "plugin.yaml"), text, 0o600); err != nil {
 		return err
 	}
+	return nameServer(folder, folder)
+}
+
+// nameServer finds out what the plugin is called, and where its socket is.
+func nameServer(sockets, folder string) error {
 	config, err := plugin.ReadPluginConfig(folder)
 	if err != nil {
 		return err
 	}
 	server.name = config.Metadata.Name + "-" + config.Spec.Version
-	server.address = filepath.Join(folder, server.name+".sock")
+	server.address = filepath.Join(sockets, server.name+".sock")
 	return nil
 }
 
