@@ -61,7 +61,7 @@ impl Service {
     /// The cluster-local host name: of the Kubernetes Service wherever no variant renames it.
     #[must_use]
     pub fn local_name(&self) -> String {
-        format!("{}.{}.svc.cluster.local", self.name, self.namespace)
+        [self.name.as_str(), ".", self.namespace.as_str(), ".svc.cluster.local"].concat()
     }
 
     /// Whether another service may depend on this one across clusters.

@@ -62,13 +62,16 @@ pub struct Endpoint {
     /// An IP address, or a host name with resolution DNS.
     pub address: EndpointAddress,
     /// Its port for each port of the entry.
-    pub ports: BTreeMap<Text, u16>,
+    pub ports: Arc<BTreeMap<Text, u16>>,
     /// Labels: mutual TLS, and the marks of its tier.
-    pub labels: LabelMap,
+    pub labels: Arc<Marks>,
     /// Its weight among the endpoints of one tier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
 }
+
+/// Labels of an endpoint.
+pub type Marks = BTreeMap<Cow<'static, str>, &'static str>;
 
 /// Where an endpoint is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -310,8 +313,8 @@ pub struct HttpMatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_namespace: Option<Text>,
     /// From pods with these labels.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub source_labels: LabelMap,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_labels: Option<LabelMap>,
     /// With this method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<StringMatch>,
@@ -509,8 +512,8 @@ pub struct ConnectionMatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_namespace: Option<Text>,
     /// From pods with these labels.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub source_labels: LabelMap,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_labels: Option<LabelMap>,
 }
 
 /// `networking.istio.io/v1` Gateway.

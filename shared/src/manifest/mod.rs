@@ -4,10 +4,10 @@ pub mod istio;
 mod write;
 mod yaml;
 
+use crate::intent::types::Namespace;
 use crate::intent::{DocumentId, GROUP};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 pub use write::{add_yaml, add_yaml_stream, to_json, to_yaml, to_yaml_stream};
 
@@ -152,8 +152,8 @@ pub struct Object {
 /// The documents that caused objects, and the text that says so; objects that belong together share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intents {
-    /// The documents, by their index in the fleet.
-    pub documents: BTreeSet<u32>,
+    /// The documents by their index in the fleet, each once.
+    pub documents: Vec<u32>,
     /// Their names in order, separated by commas.
     pub text: String,
 }
@@ -161,14 +161,21 @@ pub struct Intents {
 impl Intents {
     /// The documents of these indices in the list of all documents.
     #[must_use]
-    pub fn of(documents: BTreeSet<u32>, all: &[DocumentId]) -> Self {
-        let mut named: Vec<&DocumentId> = documents.iter().map(|index| &all[*index as usize]).collect();
-        named.sort_unstable();
-        let mut text = String::new();
-        for document in named {
-            let comma = if text.is_empty() { "" } else { "," };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{comma}{document}");
+    pub fn of(mut documents: Vec<u32>, all: &[DocumentId]) -> Self {
+        let named = |index: u32| &all[index as usize];
+        documents.sort_unstable();
+        documents.dedup();
+        documents.sort_unstable_by(|a, b| named(*a).cmp(named(*b)));
+        let mut text = String::with_capacity(documents.len() * 64);
+        for DocumentId { kind, namespace, name } in documents.iter().copied().map(named) {
+            if !text.is_empty() {
+                text.push(',');
+            }
+            text.push_str(kind.as_str());
+            for part in namespace.iter().map(Namespace::as_str).chain([name.as_str()]) {
+                text.push('/');
+                text.push_str(part);
+            }
         }
         Self { documents, text }
     }

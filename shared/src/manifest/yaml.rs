@@ -58,13 +58,19 @@ struct Value<'a> {
 
 impl Value<'_> {
     /// Ends the line with what needs no quoting.
-    fn literal(self, value: impl fmt::Display) -> Result<(), Unsupported> {
+    fn literal(self, value: &str) -> Result<(), Unsupported> {
         match self.position {
             Position::Name => return unsupported(NO_KEY),
             Position::Key => self.out.push(' '),
             Position::Start | Position::Dash => {}
         }
-        writeln!(self.out, "{value}").map_err(|_| Unsupported("out of memory".to_owned()))
+        self.out.push_str(value);
+        self.out.push('\n');
+        Ok(())
+    }
+
+    fn integer(self, value: impl itoa::Integer) -> Result<(), Unsupported> {
+        self.literal(itoa::Buffer::new().format(value))
     }
 }
 
@@ -92,31 +98,31 @@ impl<'a> Serializer for Value<'a> {
     type SerializeStructVariant = Impossible<(), Unsupported>;
 
     fn serialize_bool(self, value: bool) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.literal(if value { "true" } else { "false" })
     }
     fn serialize_i8(self, value: i8) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.integer(value)
     }
     fn serialize_i16(self, value: i16) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.integer(value)
     }
     fn serialize_i32(self, value: i32) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.integer(value)
     }
     fn serialize_i64(self, value: i64) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.integer(value)
     }
     fn serialize_u8(self, value: u8) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.integer(value)
     }
     fn serialize_u16(self, value: u16) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.integer(value)
     }
     fn serialize_u32(self, value: u32) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.integer(value)
     }
     fn serialize_u64(self, value: u64) -> Result<(), Unsupported> {
-        self.literal(value)
+        self.integer(value)
     }
     fn serialize_f32(self, value: f32) -> Result<(), Unsupported> {
         self.serialize_f64(f64::from(value))
@@ -126,7 +132,7 @@ impl<'a> Serializer for Value<'a> {
         if !value.is_finite() {
             return unsupported("infinite numbers");
         }
-        self.literal(format_args!("{value:?}"))
+        self.literal(&format!("{value:?}"))
     }
     fn serialize_char(self, value: char) -> Result<(), Unsupported> {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))

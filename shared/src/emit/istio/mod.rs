@@ -32,7 +32,7 @@ use crate::intent::types::Namespace;
 use crate::manifest::{Intents, Object, Text};
 use crate::resolve::{Edge, Effective};
 use crate::source::Place;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ impl<'a> View<'a> {
     }
 
     /// The documents behind an object, by their index.
-    fn intents(&self, documents: BTreeSet<u32>) -> Arc<Intents> {
-        Arc::new(Intents::of(documents, &self.effective.fleet.documents))
+    fn intents(&self, documents: impl IntoIterator<Item = u32>) -> Arc<Intents> {
+        Arc::new(Intents::of(documents.into_iter().collect(), &self.effective.fleet.documents))
     }
 
     /// Where the objects of a service live here: beside it, or in the cluster's home of imports.

@@ -41,12 +41,23 @@ pub(super) fn gateway(service: &Service) -> String {
 /// The name of a port in entries. Istio prefers a container port of the same name over `targetPort`
 /// (`convertWorkloadInstanceToServiceInstance`); names of container ports have at most 15 characters, this one has more.
 pub(super) fn entry_port(port: &ServicePort) -> Text {
-    format!("{}-{}-of-service", port.protocol.as_str().to_lowercase(), port.number).into()
+    format!("{}-{}-of-service", protocol_word(port.protocol), port.number).into()
 }
 
 /// The protocol as Istio writes it.
 pub(super) fn protocol(protocol: Protocol) -> &'static str {
     protocol.as_str()
+}
+
+/// The protocol as Kubernetes writes it.
+pub(super) fn protocol_word(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Http => "http",
+        Protocol::Http2 => "http2",
+        Protocol::Grpc => "grpc",
+        Protocol::Tls => "tls",
+        Protocol::Tcp => "tcp",
+    }
 }
 
 /// The mark of endpoints behind a boundary between tiers.

@@ -2,7 +2,7 @@
 
 use super::{View, names};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
-use crate::fleet::{ClusterId, Exposure, Service, ServiceId};
+use crate::fleet::{ClusterId, Clusters, Exposure, Service, ServiceId};
 use crate::intent::traffic::{CrossCluster, Outlier, RequestMatch, Unit};
 use crate::intent::types::{Address, Count, Duration};
 use crate::manifest::{Intents, Text};
@@ -303,8 +303,7 @@ impl Lanes<'_> {
     }
 
     fn route(&mut self, route: &Route, matches: Vec<RequestMatch>) -> RoutePlan {
-        let order: Vec<Vec<ClusterId>> =
-            route.tiers.iter().filter(|tier| !tier.is_empty()).map(<[_]>::to_vec).collect();
+        let order: Vec<&[ClusterId]> = route.tiers.iter().filter(|tier| !tier.is_empty()).collect();
         let parts: Vec<Vec<Part>> = route.shares.iter().map(|share| self.parts(share)).collect();
         // Weights are whole numbers: where a share cannot be split in whole per cent, all weights grow alike.
         let uneven = |(share, parts): (&Share, &Vec<Part>)| {
@@ -321,12 +320,13 @@ impl Lanes<'_> {
         for (share, parts) in route.shares.iter().zip(parts) {
             let total = parts.iter().map(|part| part.size).sum::<u32>();
             for Part { clusters, size } in parts {
-                let others = share.clusters.iter().filter(|cluster| !clusters.contains(cluster)).copied().collect();
-                let lane = self.lane(&[clusters, others], &order, route.units);
+                let others: Vec<ClusterId> =
+                    share.clusters.iter().filter(|cluster| !clusters.contains(cluster)).copied().collect();
+                let lane = self.lane(&[&clusters, &others], &order, route.units);
                 add(&mut split, lane, u32::from(share.percent) * scale * size / total);
             }
         }
-        let mirror = (!route.mirror.is_empty()).then(|| self.lane(&[route.mirror.to_vec()], &[], route.units));
+        let mirror = (!route.mirror.is_empty()).then(|| self.lane(&[&route.mirror], &[], route.units));
         let percent = route
             .units
             .policy(Unit::Mirror)
@@ -349,14 +349,16 @@ impl Lanes<'_> {
     }
 
     /// The lane that tries `first` in turn and then the whole order.
-    fn lane(&mut self, first: &[Vec<ClusterId>], order: &[Vec<ClusterId>], units: Units) -> usize {
-        let mut seen = BTreeSet::new();
-        let tiers: Vec<Vec<ClusterId>> = first
-            .iter()
-            .chain(order)
-            .map(|tier| tier.iter().filter(|cluster| seen.insert(**cluster)).copied().collect::<Vec<_>>())
-            .filter(|tier| !tier.is_empty())
-            .collect();
+    fn lane(&mut self, first: &[&[ClusterId]], order: &[&[ClusterId]], units: Units) -> usize {
+        let mut seen = Clusters::NONE;
+        let mut tiers = Vec::new();
+        for tier in first.iter().chain(order) {
+            let new: Vec<ClusterId> = tier.iter().copied().filter(|cluster| !seen.contains(*cluster)).collect();
+            seen = seen.or(&new.iter().copied().collect());
+            if !new.is_empty() {
+                tiers.push(new);
+            }
+        }
         let fleet = &self.view.effective.fleet;
         let several = tiers.iter().map(Vec::len).sum::<usize>() > 1;
         let written: Option<&Outlier> =
@@ -405,28 +407,26 @@ pub(super) fn needs_dns(view: View<'_>, lane: &Lane) -> bool {
 /// The documents behind everything that is rendered in one cluster for these calls of one service: the service, all
 /// callers (one caller's routes are written the way they are because of the others), what holds for them, and what keeps
 /// them from other clusters.
-pub(super) fn intents<'a>(view: View<'_>, provider: ServiceId, edges: impl Iterator<Item = &'a Edge>) -> BTreeSet<u32> {
+pub(super) fn intents<'a>(view: View<'_>, provider: ServiceId, edges: impl Iterator<Item = &'a Edge>) -> Vec<u32> {
     let fleet = &view.effective.fleet;
-    let mut documents: BTreeSet<u32> = BTreeSet::new();
-    let mut add = |service: ServiceId| {
+    let mut documents = Vec::new();
+    let add = |service: ServiceId, documents: &mut Vec<u32>| {
         let service = fleet.service(service);
-        documents.insert(service.origin.document);
+        documents.push(service.origin.document);
         documents.extend(&service.located_by);
     };
-    add(provider);
+    add(provider, &mut documents);
     // Who is admitted where follows from all of a service's policies, also from those that remove nobody.
     let access = view.effective.access.service(provider);
-    let mut policies: BTreeSet<u32> =
-        access.policies.iter().map(|policy| fleet.access[*policy].origin.document).collect();
-    policies.extend(access.always.iter().map(|always| always.origin.document));
+    documents.extend(access.policies.iter().map(|policy| fleet.access[*policy].origin.document));
+    documents.extend(access.always.iter().map(|always| always.origin.document));
     for edge in edges {
-        add(edge.caller);
+        add(edge.caller, &mut documents);
         for route in edge.routes() {
-            policies.extend(route.units.policies().map(|policy| policy.of(fleet).origin.document));
-            policies.extend(route.removed.iter().filter_map(|removed| removed.origin).map(|origin| origin.document));
+            documents.extend(route.units.policies().map(|policy| policy.of(fleet).origin.document));
+            documents.extend(route.removed.iter().filter_map(|removed| removed.origin).map(|origin| origin.document));
         }
     }
-    documents.append(&mut policies);
     documents.retain(|document| fleet.documents[*document as usize].kind != crate::intent::Kind::Cluster);
     documents
 }

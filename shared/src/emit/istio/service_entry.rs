@@ -7,9 +7,8 @@ use super::plan::{Host, Lane, Plan, needs_dns};
 use super::{View, names};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::ClusterId;
-use crate::intent::service::Protocol;
-use crate::intent::types::{Address, LabelMap};
-use crate::manifest::istio::{Endpoint, EndpointAddress, EntryPort, ServiceEntry, WorkloadSelector};
+use crate::intent::types::Address;
+use crate::manifest::istio::{Endpoint, EndpointAddress, EntryPort, Marks, ServiceEntry, WorkloadSelector};
 use crate::manifest::{Body, Object, ServicePort, ServiceSpec, Text};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,6 +103,8 @@ fn endpoints(view: View<'_>, plan: &Plan<'_>, lane: &Lane, dns: bool) -> Vec<End
         .filter(|cluster| *cluster != view.cluster)
         .any(|cluster| addresses(view, cluster) != addresses(view, lane.tiers[0][0]) || most > 1);
     let mut endpoints = Vec::new();
+    // Gateways mostly listen on the same port, so their endpoints say the same.
+    let mut ports_of_gateways = BTreeMap::new();
     for (index, tier) in lane.tiers.iter().enumerate() {
         let labels = marks(view, lane, index);
         for cluster in tier {
@@ -127,7 +128,10 @@ fn endpoints(view: View<'_>, plan: &Plan<'_>, lane: &Lane, dns: bool) -> Vec<End
                         Address::Ip(ip) => EndpointAddress::Ip(*ip),
                         Address::Name(name) => EndpointAddress::Name(name.to_string()),
                     },
-                    ports: ports(plan, |_| gateway.port.0),
+                    ports: ports_of_gateways
+                        .entry(gateway.port)
+                        .or_insert_with(|| ports(plan, |_| gateway.port.0))
+                        .clone(),
                     labels: labels.clone(),
                     weight: (several && most > 1).then(|| weight(lane, view, gateway.addresses.len())),
                 });
@@ -153,20 +157,21 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn ports(plan: &Plan<'_>, number: impl Fn(usize) -> u16) -> BTreeMap<Text, u16> {
-    plan.port_names.iter().enumerate().map(|(position, name)| (name.clone(), number(position))).collect()
+fn ports(plan: &Plan<'_>, number: impl Fn(usize) -> u16) -> Arc<BTreeMap<Text, u16>> {
+    let names = plan.port_names.iter().enumerate();
+    Arc::new(names.map(|(position, name)| (name.clone(), number(position))).collect())
 }
 
 /// The marks by which `failoverPriority` makes tiers, see [`super::destination_rule::priorities`].
-fn marks(view: View<'_>, lane: &Lane, tier: usize) -> LabelMap {
-    let mut labels = BTreeMap::from([(TLS_MODE.into(), "istio".into())]);
+fn marks(view: View<'_>, lane: &Lane, tier: usize) -> Arc<Marks> {
+    let mut labels = Marks::from([(TLS_MODE.into(), "istio")]);
     for boundary in 1..lane.tiers.len() {
         let (side, marked) = match own_side(view, lane, boundary) {
             Side::Before => ("beyond", tier >= boundary),
             Side::Behind => ("upto", tier < boundary),
         };
         if marked {
-            labels.insert(names::mark(side, boundary).into(), "true".into());
+            labels.insert(names::mark(side, boundary).into(), "true");
         }
     }
     Arc::new(labels)
@@ -228,13 +233,7 @@ fn stub(plan: &Plan<'_>) -> Object {
             port: port.number,
             protocol: "TCP",
             target_port: port.number,
-            app_protocol: match port.protocol {
-                Protocol::Http => "http",
-                Protocol::Http2 => "http2",
-                Protocol::Grpc => "grpc",
-                Protocol::Tls => "tls",
-                Protocol::Tcp => "tcp",
-            },
+            app_protocol: names::protocol_word(port.protocol),
         })
         .collect();
     Object::new(

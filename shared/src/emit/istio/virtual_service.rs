@@ -86,7 +86,7 @@ fn source(view: View<'_>, caller: &CallerPlan) -> HttpMatch {
     let service = view.effective.fleet.service(caller.caller);
     HttpMatch {
         source_namespace: Some(service.namespace.text()),
-        source_labels: service.copy(view.cluster).selector.0.0.clone(),
+        source_labels: Some(service.copy(view.cluster).selector.0.0.clone()),
         ..HttpMatch::default()
     }
 }
