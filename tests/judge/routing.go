@@ -290,7 +290,7 @@ func (c *court) judgeCall(q question) {
 		}
 	}
 	c.judgeMirrors(q, outcome)
-	c.judgeSettings(q, outcome, lanes)
+	c.judgeSettings(q, outcome, lanes, false)
 	for _, down := range downSets(c.runsIn(q.service)) {
 		have := spread(lanes, down)
 		want := q.row.expect(down, true)
@@ -318,7 +318,7 @@ func (c *court) judgeShared(q question) {
 		}
 	}
 	c.judgeMirrors(q, outcome)
-	c.judgeSettings(q, outcome, lanes)
+	c.judgeSettings(q, outcome, lanes, true)
 }
 
 func (c *court) runsIn(s *Service) []string {

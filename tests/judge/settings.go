@@ -147,7 +147,9 @@ func (d *differences) compare(what string, want, have any) {
 }
 
 // judgeSettings compares what the policies set for a request with the route and the Envoy clusters that it meets.
-func (c *court) judgeSettings(q question, outcome Outcome, lanes []laneTargets) {
+//
+// A request that fits several rows may be kept from clusters by each of them, so where its copies go is not judged.
+func (c *court) judgeSettings(q question, outcome Outcome, lanes []laneTargets, shared bool) {
 	want, err := c.world.Fleet.settingsOf(q.row, q.call.Port, q.call.Request)
 	if err != nil {
 		c.out.add(q.verdict("settings", "settings", err.Error()))
@@ -156,7 +158,9 @@ func (c *court) judgeSettings(q question, outcome Outcome, lanes []laneTargets) 
 	var found differences
 	if q.call.Port.HTTP() && outcome.Route.GetRoute() != nil {
 		found.route(want, q.call, outcome.Route)
-		c.mirror(&found, want, q, outcome)
+		if !shared {
+			c.mirror(&found, want, q, outcome)
+		}
 	}
 	for _, lane := range lanes {
 		found.cluster(want, q, lane)

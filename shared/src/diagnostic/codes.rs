@@ -192,6 +192,10 @@ codes! {
         "In an AuthorizationPolicy, Istio replaces `cluster.local` by the trust domain of the cluster it stands in. A rule for a caller whose cluster still has that default would admit the called cluster's own workloads instead. Give the calling cluster a trust domain of its own.";
     LANE_VIP_COLLISION = "MESH611" Error "two internal hosts with one virtual IP address"
         "Ports that carry no requests need an address for every way that callers can go, computed from names. Two of them share one in this cluster. Rename one of the services, or change the order of one policy.";
+    OBJECT_TOO_LARGE = "MESH612" Error "more than Istio takes in one object"
+        "Istio's resources hold at most 512 rules, 128 ports of an endpoint, 256 tiers, 4096 gateways' addresses and 256 labels of a selector. The API server would refuse the object and keep the one that is there. Write fewer distinct rules or tiers, or split the service.";
+    SIDECAR_PORT = "MESH613" Error "a port that sidecars keep for themselves"
+        "Sidecars capture what leaves a pod on port 15001 and what reaches it on port 15006, and drop what is sent to these numbers. Choose another number.";
 
     CLUSTER_NOT_FOUND = "MESH701" Error "a cluster that is not in the inventory"
         "The cluster to render for must be the name of a Cluster document. An unknown cluster is never an empty success: that would remove everything from a live mesh.";

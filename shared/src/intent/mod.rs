@@ -337,7 +337,12 @@ impl Spec for traffic::TrafficPolicySpec {
                 .map(|part| ("fault", part.place)),
             self.headers
                 .as_ref()
-                .filter(|headers| headers.request.is_none() && headers.response.is_none())
+                .filter(|headers| {
+                    let says = |changes: &Option<traffic::HeaderChanges>| {
+                        changes.as_ref().is_some_and(|c| c.set.is_some() || c.add.is_some() || c.remove.is_some())
+                    };
+                    !says(&headers.request) && !says(&headers.response)
+                })
                 .map(|part| ("headers", part.place)),
             self.connection
                 .as_ref()

@@ -316,7 +316,12 @@ impl Decode for Address {
     fn decode(node: &Node, found: &mut Diagnostics) -> Option<Self> {
         let text = text(node, "a string: an IP address or a host name", found)?;
         if let Ok(ip) = text.parse::<std::net::IpAddr>() {
-            if ip.is_unspecified() || ip.is_multicast() {
+            let ip = ip.to_canonical();
+            let beside = match ip {
+                std::net::IpAddr::V4(ip) => ip.is_link_local(),
+                std::net::IpAddr::V6(ip) => ip.is_unicast_link_local(),
+            };
+            if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() || beside {
                 return bad_value(
                     node.place,
                     format!("no gateway can be reached at {ip}"),

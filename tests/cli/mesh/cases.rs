@@ -14,7 +14,7 @@ use std::path::Path;
 const COMMAND: &str = "$ kubectl-mesh check -f fleet";
 
 /// Codes whose worlds are too large to be kept as files; tests of this crate generate them.
-const GENERATED: [&str; 2] = ["MESH003", "MESH222"];
+const GENERATED: [&str; 3] = ["MESH003", "MESH222", "MESH612"];
 
 #[test]
 fn every_case_says_what_is_expected() {
@@ -106,6 +106,16 @@ fn what_is_too_large_is_refused() {
     let documents = Limits::default().documents;
     let line = format!("error: fleet.yaml:{}:1: more than {documents} documents in one file [MESH003]", documents + 1);
     assert_eq!(first_line("---\n".repeat(documents + 10)), line);
+
+    let rules: String =
+        (0..513).map(|rule| format!("\n  - {{from: [{{serviceAccount: s}}], paths: [/{rule}]}}")).collect();
+    let service = "apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {name: user, namespace: bank}\nspec: {clusters: all, ports: [{name: http, port: 80}]}\n";
+    let policy = format!(
+        "apiVersion: meshintent.dev/v1alpha1\nkind: AccessPolicy\nmetadata: {{name: user, namespace: bank}}\nspec:\n  to: {{service: user}}\n  allow:{rules}\n"
+    );
+    let line =
+        "error: fleet.yaml:17:5: bank/user would need 513 rules in one object in c0000; Istio takes 512 [MESH612]";
+    assert_eq!(first_line([cluster(0).as_str(), service, &policy].join("---\n")), line);
 }
 
 /// The folders of cases.

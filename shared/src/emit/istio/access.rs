@@ -1,6 +1,6 @@
 //! AuthorizationPolicy and PeerAuthentication: one of each per copy of a service that has a policy.
 
-use super::{View, names};
+use super::{View, limits, names};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{Identity, Service, ServiceId};
 use crate::intent::access::Mode;
@@ -40,7 +40,7 @@ pub(super) fn render(
             intents.extend(effective.access.carriers_of(identity, clusters, &effective.fleet));
         }
     }
-    let rules = rules
+    let rules: Vec<Rule> = rules
         .into_iter()
         .filter(|(_, principals)| !principals.is_empty())
         .map(|(operation, principals)| Rule {
@@ -48,6 +48,8 @@ pub(super) fn render(
             to: if operation == Operation::default() { Vec::new() } else { vec![To { operation }] },
         })
         .collect();
+    let place = effective.access.origin(&effective.fleet, id).map_or(service.origin.place, |origin| origin.place);
+    limits::check_rules(view, service, place, rules.len(), found);
     let selector = PodSelector { match_labels: service.copy(view.cluster).selector.0.0.clone() };
     let intents = view.intents(intents);
     let policy = AuthorizationPolicy { selector: selector.clone(), action: "ALLOW", rules };

@@ -19,6 +19,7 @@
 mod access;
 mod destination_rule;
 mod gateway;
+mod limits;
 mod names;
 mod plan;
 mod service_entry;
@@ -95,11 +96,13 @@ pub(super) fn render(effective: &Effective, cluster: ClusterId, found: &mut Diag
     for edges in edges.chunk_by(|a, b| a.provider == b.provider) {
         let plan = plan::Plan::of(view, edges, found);
         check_addresses(&plan, &mut addresses, found);
+        limits::check_plan(view, &plan, found);
         service_entry::render(view, &plan, &mut objects, found);
         destination_rule::render(view, &plan, &mut objects);
         virtual_service::render(view, &plan, &mut objects);
     }
     for (id, service) in effective.fleet.service_ids().filter(|(_, service)| service.runs.contains(cluster)) {
+        limits::check_copy(view, service, found);
         gateway::render(view, id, service, &mut objects);
         access::render(view, id, service, &mut objects, found);
         sidecar::render(view, id, service, &mut objects);
