@@ -33,6 +33,17 @@ fn get_says_where_services_run_and_who_depends_on_them() {
     assert!(fleet.read("intents/bank.yaml").starts_with(&written), "{written}");
     let json: serde_json::Value = serde_json::from_str(&fleet.done("get user -o json")).unwrap();
     assert_eq!(json["spec"]["expose"]["hostnames"][0], "user.mesh.bank.example");
+    assert_eq!(fleet.done("get -n shop -o jsonpath={.items[*].metadata.name}"), "bar web");
+    assert_eq!(fleet.done("get user -o jsonpath={.spec.expose.hostnames[0]}"), "user.mesh.bank.example");
+    let unknown = fleet.run("get -o tabel");
+    assert_eq!(unknown.code, 1);
+    assert!(
+        unknown.err.contains("unable to match a printer suitable for the output format \"tabel\""),
+        "{}",
+        unknown.err
+    );
+    let half = fleet.run("get -o jsonpath={.items");
+    assert!(half.code == 1 && half.err.contains("unclosed action"), "{}", half.err);
     let missing = fleet.run("get bank/usr");
     assert_eq!((missing.code, missing.err.as_str()), (1, "error: meshservice \"bank/usr\" not found\n"));
     let nothing = fleet.run("get -n nowhere");

@@ -7,7 +7,7 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use support::{code, text};
@@ -36,9 +36,12 @@ impl Installed {
 
     /// A program that says how it was called, and ends with 7.
     fn program(&self, file: &str) {
-        let path = self.path(file);
-        fs::write(&path, format!("#!/bin/sh\necho \"{file}: $*\"\nexit 7\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let text = format!("#!/bin/sh\necho \"{file}: $*\"\nexit 7\n");
+        // Written by another process: one that a neighbouring test starts meanwhile would hold the file open for writing,
+        // and such a file cannot be run.
+        let write = r#"printf '%s' "$2" > "$1" && chmod 755 "$1""#;
+        let mut shell = support::command("/bin/sh", self.0.path());
+        assert!(shell.args(["-c", write, "sh", self.path(file).to_str().unwrap(), &text]).status().unwrap().success());
     }
 
     fn run(&self, arguments: &[&str]) -> Output {

@@ -48,6 +48,8 @@ type Candidate = (String, String);
 
 /// What is known from the words before the one that is being typed.
 struct Line<'a> {
+    /// The program that is asked.
+    program: &'a str,
     /// The verb that has been reached.
     command: &'a Command,
     /// The flag that waits for its value.
@@ -59,7 +61,7 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn read(command: &'a Command, words: &[String]) -> Self {
-        let mut line = Self { command, waiting: None, positional: 0, files: Vec::new() };
+        let mut line = Self { program: command.get_name(), command, waiting: None, positional: 0, files: Vec::new() };
         for word in words {
             if let Some(flag) = line.waiting.take() {
                 line.value(flag, word);
@@ -142,7 +144,7 @@ impl<'a> Line<'a> {
             (Some("namespace"), _) => namespaces(&self.world()),
             (_, "SERVICE") => services(&self.world()),
             (_, "CALLER") => callers(&self.world(), part),
-            (_, "POLICY") => policies(&self.world()),
+            (_, "POLICY") => policies(&self.world(), self.program),
             _ => return (Vec::new(), NO_FILES),
         };
         // In `--cluster a,b` only the last name is being typed.
@@ -197,10 +199,15 @@ fn callers(world: &World, part: &str) -> Vec<Candidate> {
     places.map(|id| (format!("{name}@{}", fleet.cluster(id).name), String::new())).collect()
 }
 
-fn policies(world: &World) -> Vec<Candidate> {
+/// The policies that a program is for.
+fn policies(world: &World, program: &str) -> Vec<Candidate> {
     let documents = world.effective.fleet.documents.iter();
     documents
-        .filter(|document| matches!(document.kind, Kind::TrafficPolicy | Kind::AccessPolicy))
+        .filter(|document| match document.kind {
+            Kind::TrafficPolicy => !program.ends_with("authz"),
+            Kind::AccessPolicy => !program.ends_with("failover"),
+            Kind::Cluster | Kind::MeshService | Kind::ServiceLocations | Kind::Guardrail => false,
+        })
         .map(|document| {
             let kind = document.kind.as_str().to_owned();
             match &document.namespace {

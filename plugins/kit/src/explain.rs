@@ -1,7 +1,27 @@
 //! `explain`: the rows of the effective fleet as a table, with the document and line behind each decision.
 
 use crate::table::Rows;
-use mesh::explain::Row;
+use mesh::explain::{Caller, Match, Row, Service};
+
+/// The headers of the columns that say whose calls a row is about; `matched` adds which ones of them.
+#[must_use]
+pub fn headers_of_calls(matched: bool) -> Vec<&'static str> {
+    let mut names = vec!["CLUSTER", "CALLER", "SERVICE"];
+    names.extend(matched.then_some("MATCH"));
+    names
+}
+
+/// The cells below these headers.
+#[must_use]
+pub fn calls(caller: &Caller, service: &Service, requests: Option<&[Match]>, matched: bool) -> Vec<String> {
+    let mut cells = vec![
+        caller.cluster.clone(),
+        format!("{}/{}", caller.namespace, caller.service),
+        format!("{}/{}", service.namespace, service.name),
+    ];
+    cells.extend(matched.then(|| requests.map_or_else(|| "-".to_owned(), matches)));
+    cells
+}
 
 /// The rows as a table.
 #[must_use]
@@ -9,23 +29,14 @@ pub fn table(rows: &[Row], headers: bool) -> String {
     let deepest = rows.iter().map(|row| row.tiers.len()).max().unwrap_or(0);
     const TIERS: [&str; 8] = ["TIER 0", "TIER 1", "TIER 2", "TIER 3", "TIER 4", "TIER 5", "TIER 6", "TIER 7"];
     let shown = deepest.min(TIERS.len());
-    let mut names = vec!["CLUSTER", "CALLER", "SERVICE", "MATCH", "SHARES"];
+    let matched = rows.iter().any(|row| row.matches.is_some());
+    let mut names = headers_of_calls(matched);
+    names.push("SHARES");
     names.extend(&TIERS[..shown]);
     names.push("REMOVED");
-    let matched = rows.iter().any(|row| row.matches.is_some());
-    if !matched {
-        names.retain(|name| *name != "MATCH");
-    }
     let mut table = Rows::new(&names);
     for row in rows {
-        let mut cells = vec![
-            row.caller.cluster.clone(),
-            format!("{}/{}", row.caller.namespace, row.caller.service),
-            format!("{}/{}", row.service.namespace, row.service.name),
-        ];
-        if matched {
-            cells.push(row.matches.as_deref().map_or_else(|| "-".to_owned(), matches));
-        }
+        let mut cells = calls(&row.caller, &row.service, row.matches.as_deref(), matched);
         let shares: Vec<String> =
             row.shares.iter().map(|share| format!("{} {}%", share.clusters.join("+"), share.percent)).collect();
         cells.push(or_dash(shares.join(", ")));
@@ -59,12 +70,11 @@ fn or_dash(text: String) -> String {
 }
 
 /// Which requests.
-#[must_use]
-pub fn matches(matches: &[mesh::explain::Match]) -> String {
+fn matches(matches: &[Match]) -> String {
     matches.iter().map(describe).collect::<Vec<_>>().join(" or ")
 }
 
-fn describe(request: &mesh::explain::Match) -> String {
+fn describe(request: &Match) -> String {
     use mesh::explain::Comparison;
     let text = |comparison: &Comparison| match comparison {
         Comparison::Exact(text) => format!("={text}"),

@@ -8,6 +8,7 @@ pub mod findings;
 pub mod folder;
 pub mod input;
 pub mod interrupt;
+pub mod jsonpath;
 pub mod manifest_work;
 pub mod output;
 pub mod program;

@@ -69,13 +69,6 @@ impl<'a> ManifestWork<'a> {
         to_yaml(self)
     }
 
-    /// As JSON.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let value = serde_json::to_value(self).expect("a work holds only strings, numbers, lists and maps");
-        format!("{value:#}\n")
-    }
-
     /// Its name, as `-o name` prints it.
     #[must_use]
     pub fn qualified_name(&self) -> String {

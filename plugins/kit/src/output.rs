@@ -1,24 +1,125 @@
-//! How rendered objects are printed.
+//! `-o`: the forms in which commands print, by kubectl's words.
 
-use mesh::manifest::{Object, to_json, to_yaml_stream};
+use crate::jsonpath::Template;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+use mesh::manifest::{Object, to_json, to_yaml, to_yaml_stream};
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::ffi::OsStr;
 
-/// A form in which objects are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ObjectFormat {
-    /// A stream of YAML documents.
+/// A form of output.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// For people: a table, or text.
+    Table,
+    /// A table with more columns.
+    Wide,
+    /// YAML.
     Yaml,
-    /// JSON: one object, or a List of several.
+    /// JSON.
     Json,
-    /// One name per line.
+    /// One name a line.
     Name,
+    /// What a template makes of the JSON.
+    JsonPath(Template),
 }
 
-/// The objects in this form.
-#[must_use]
-pub fn objects(objects: &[Object], format: ObjectFormat) -> String {
-    match format {
-        ObjectFormat::Yaml => to_yaml_stream(objects),
-        ObjectFormat::Json => to_json(objects),
-        ObjectFormat::Name => objects.iter().map(|object| object.qualified_name() + "\n").collect(),
+impl Form {
+    /// The value in this form, if it is one for programs.
+    ///
+    /// # Errors
+    ///
+    /// If a template does not fit the value.
+    pub fn of<T: Serialize>(&self, value: &T) -> anyhow::Result<Option<String>> {
+        Ok(match self {
+            Self::Yaml => Some(to_yaml(value)),
+            Self::Json => Some(format!("{}\n", serde_json::to_string_pretty(value)?)),
+            Self::JsonPath(template) => Some(template.render(&serde_json::to_value(value)?)?),
+            Self::Table | Self::Wide | Self::Name => None,
+        })
+    }
+}
+
+/// The forms that a command knows; the first is for people where there is such a form.
+#[derive(Clone, Copy, Debug)]
+pub struct Forms(&'static [&'static str]);
+
+/// Forms of a list of things with names.
+pub const LIST: Forms = Forms(&["table", "wide", "yaml", "json", "name", JSONPATH]);
+/// Forms of rows that have no names.
+pub const ROWS: Forms = Forms(&["table", "yaml", "json", JSONPATH]);
+/// Forms of an answer.
+pub const ANSWER: Forms = Forms(&["text", "yaml", "json", JSONPATH]);
+/// Forms of objects.
+pub const OBJECTS: Forms = Forms(&["yaml", "json", "name", JSONPATH]);
+
+const JSONPATH: &str = "jsonpath=";
+
+impl Forms {
+    fn form(self, word: &str) -> Result<Form, String> {
+        let known = self.0.iter().any(|form| *form == word || *form == JSONPATH && word.starts_with(JSONPATH));
+        match (known, word) {
+            (true, "table" | "text") => Ok(Form::Table),
+            (true, "wide") => Ok(Form::Wide),
+            (true, "yaml") => Ok(Form::Yaml),
+            (true, "json") => Ok(Form::Json),
+            (true, "name") => Ok(Form::Name),
+            (true, template) => Template::parse(template.strip_prefix(JSONPATH).unwrap_or_default())
+                .map(Form::JsonPath)
+                .map_err(|error| format!("{error:#}")),
+            (false, other) => Err(format!(
+                "unable to match a printer suitable for the output format \"{other}\", allowed formats are: {}",
+                self.0.join(",")
+            )),
+        }
+    }
+}
+
+impl TypedValueParser for Forms {
+    type Value = Form;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        self.form(&value.to_string_lossy())
+            .map_err(|why| clap::Error::raw(ErrorKind::InvalidValue, format!("{why}\n")).with_cmd(command))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
+
+/// Objects in a form for programs.
+///
+/// # Errors
+///
+/// If a template does not fit the objects.
+pub fn objects(objects: &[Object], form: &Form) -> anyhow::Result<String> {
+    Ok(match form {
+        Form::Json => to_json(objects),
+        Form::Name => objects.iter().map(|object| object.qualified_name() + "\n").collect(),
+        Form::JsonPath(template) => template.render(&serde_json::from_str::<Json>(&to_json(objects))?)?,
+        Form::Yaml | Form::Table | Form::Wide => to_yaml_stream(objects),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, LIST, ROWS};
+    use serde_json::json;
+
+    #[test]
+    fn words_are_kubectls() {
+        assert_eq!(LIST.form("wide"), Ok(Form::Wide));
+        let form = ROWS.form("jsonpath={.a}").expect("a template");
+        assert_eq!(form.of(&json!({"a": 1})).expect("it fits"), Some("1".to_owned()));
+        assert!(ROWS.form("jsonpath={.a").expect_err("half a template").contains("unclosed action"));
+        let refused = ROWS.form("name").expect_err("rows have no names");
+        assert!(refused.ends_with("allowed formats are: table,yaml,json,jsonpath="), "{refused}");
     }
 }

@@ -5,6 +5,7 @@ use mesh::World;
 use mesh::explain::file_of;
 use mesh::fleet::ServiceId;
 use mesh_kit::input::{self, Input};
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Outcome};
 use mesh_kit::verdict::{self, Answer, Rule, Verdict};
 
@@ -40,17 +41,11 @@ pub(crate) struct Args {
     #[arg(long)]
     path: Option<String>,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "text")]
-    output: Format,
+    #[arg(short, long, value_parser = output::ANSWER, default_value = "text")]
+    output: Form,
     /// Print nothing; the exit code is the answer
     #[arg(short, long)]
     quiet: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
@@ -74,10 +69,8 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     verdict.rules.retain(|rule| rule.may_admit(args.port, args.method.as_deref(), args.path.as_deref()));
     verdict.allowed = answer != Answer::Enforce || !verdict.rules.is_empty();
     if !args.quiet {
-        run::print(&match args.output {
-            Format::Json => format!("{}\n", serde_json::to_string_pretty(&verdict)?),
-            Format::Text => explain(&world, service, answer, &verdict, args),
-        })?;
+        let text = args.output.of(&verdict)?.unwrap_or_else(|| explain(&world, service, answer, &verdict, args));
+        run::print(&text)?;
     }
     Ok(u8::from(!verdict.allowed))
 }

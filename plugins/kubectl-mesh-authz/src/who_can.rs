@@ -2,6 +2,7 @@
 
 use mesh::fleet::{Fleet, ServiceId};
 use mesh_kit::input::{self, Input};
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Outcome};
 use mesh_kit::table::Rows;
 use mesh_kit::verdict::{self, Answer, Copy, Verdict};
@@ -25,17 +26,11 @@ pub(crate) struct Args {
     #[arg(short, long)]
     namespace: Option<String>,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    #[arg(short, long, value_parser = output::ROWS, default_value = "table")]
+    output: Form,
     /// Leave out the line of headers
     #[arg(long)]
     no_headers: bool,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
@@ -54,10 +49,10 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         .flat_map(|id| fleet.service(*id).runs.iter().map(|cluster| (*id, cluster)).collect::<Vec<_>>())
         .map(|(id, cluster)| verdict::copy(&world, id, cluster))
         .collect();
-    match args.output {
-        Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&copies)?))?,
-        Format::Table if copies.is_empty() => eprintln!("No services found."),
-        Format::Table => {
+    match args.output.of(&copies)? {
+        Some(text) => run::print(&text)?,
+        None if copies.is_empty() => eprintln!("No services found."),
+        None => {
             let dependents = dependents(fleet);
             run::print(&table(&copies, &dependents, !args.no_headers))?;
         }

@@ -5,7 +5,9 @@ use mesh::World;
 use mesh::explain::{Caller, Match, Service};
 use mesh::fleet::{ClusterId, Clusters, Fleet};
 use mesh::resolve::{Edge, Route};
+use mesh_kit::explain;
 use mesh_kit::input::{self, Input};
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Outcome};
 use mesh_kit::table::Rows;
 use serde::Serialize;
@@ -45,17 +47,11 @@ pub(crate) struct Args {
     #[arg(long, requires = "down")]
     all: bool,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    #[arg(short, long, value_parser = output::ROWS, default_value = "table")]
+    output: Form,
     /// Leave out the line of headers
     #[arg(long)]
     no_headers: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 /// One caller, before and after.
@@ -98,18 +94,16 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         }
         let mut outages: Vec<Outage> = sets.iter().map(|down| outage(&world, down)).collect();
         outages.sort_by_key(|outage| (Reverse(outage.lost), Reverse(outage.moved), outage.down.clone()));
-        match args.output {
-            Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&outages)?))?,
-            Format::Table => run::print(&outage_table(&outages, !args.no_headers))?,
-        }
+        let text = args.output.of(&outages)?.unwrap_or_else(|| outage_table(&outages, !args.no_headers));
+        run::print(&text)?;
         return Ok(code);
     }
     let down: Clusters =
         args.what.down.iter().map(|name| input::cluster(fleet, name)).collect::<anyhow::Result<_>>()?;
     let rows = moved(&world, &down, args.all);
-    match args.output {
-        Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&rows)?))?,
-        Format::Table => {
+    match args.output.of(&rows)? {
+        Some(text) => run::print(&text)?,
+        None => {
             if !rows.is_empty() {
                 run::print(&moved_table(&rows, !args.no_headers))?;
             }
@@ -179,20 +173,11 @@ fn arrow(fleet: &Fleet, edge: &Edge) -> String {
 
 fn moved_table(rows: &[Moved], headers: bool) -> String {
     let matched = rows.iter().any(|row| row.matches.is_some());
-    let mut names = vec!["CLUSTER", "CALLER", "SERVICE", "MATCH", "BEFORE", "AFTER", "LOST"];
-    if !matched {
-        names.retain(|name| *name != "MATCH");
-    }
+    let mut names = explain::headers_of_calls(matched);
+    names.extend(["BEFORE", "AFTER", "LOST"]);
     let mut table = Rows::new(&names);
     for row in rows {
-        let mut cells = vec![
-            row.caller.cluster.clone(),
-            format!("{}/{}", row.caller.namespace, row.caller.service),
-            format!("{}/{}", row.service.namespace, row.service.name),
-        ];
-        if matched {
-            cells.push(row.matches.as_deref().map_or_else(|| "-".to_owned(), mesh_kit::explain::matches));
-        }
+        let mut cells = explain::calls(&row.caller, &row.service, row.matches.as_deref(), matched);
         cells.extend([parts(&row.before), parts(&row.after)]);
         cells.push(if row.lost == 0 { "-".to_owned() } else { format!("{}%", row.lost) });
         table.push(cells);

@@ -2,6 +2,7 @@
 
 use crate::requirements;
 use mesh_kit::input::{self, Input};
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Outcome};
 use mesh_kit::table::Rows;
 use mesh_live::import::{ImportFlags, import};
@@ -29,19 +30,11 @@ enum Verb {
 #[derive(clap::Args)]
 struct List {
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    #[arg(short, long, value_parser = output::LIST, default_value = "table")]
+    output: Form,
     /// Leave out the line of headers
     #[arg(long)]
     no_headers: bool,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Table,
-    Wide,
-    Json,
-    Name,
 }
 
 #[derive(clap::Args)]
@@ -55,7 +48,7 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     match &args.verb {
         Verb::Import(flags) => import(flags),
         Verb::List(list) => {
-            run::print(&self::list(&input.right_world()?, list))?;
+            run::print(&self::list(&input.right_world()?, list)?)?;
             Ok(0)
         }
         Verb::Requirements(args) => {
@@ -77,7 +70,7 @@ Examples:
   kubectl mesh clusters import --from argocd --context management
   kubectl mesh clusters import --from ocm --context hub";
 
-fn list(world: &mesh::World, args: &List) -> String {
+fn list(world: &mesh::World, args: &List) -> anyhow::Result<String> {
     let fleet = &world.effective.fleet;
     let gateway = |cluster: &mesh::fleet::Cluster| {
         cluster.gateway.as_ref().map_or_else(String::new, |gateway| {
@@ -88,9 +81,9 @@ fn list(world: &mesh::World, args: &List) -> String {
     let version = |cluster: &mesh::fleet::Cluster| {
         cluster.mesh.version.as_ref().map_or_else(String::new, |(version, _)| version.to_string())
     };
-    match args.output {
-        Format::Name => fleet.clusters.iter().map(|cluster| format!("cluster/{}\n", cluster.name)).collect(),
-        Format::Json => {
+    Ok(match args.output {
+        Form::Name => fleet.clusters.iter().map(|cluster| format!("cluster/{}\n", cluster.name)).collect(),
+        Form::Json | Form::Yaml | Form::JsonPath(_) => {
             let list: Vec<_> = fleet
                 .cluster_ids()
                 .map(|(id, cluster)| {
@@ -109,10 +102,10 @@ fn list(world: &mesh::World, args: &List) -> String {
                     })
                 })
                 .collect();
-            format!("{:#}\n", serde_json::Value::Array(list))
+            args.output.of(&list)?.unwrap_or_default()
         }
-        Format::Table | Format::Wide => {
-            let wide = matches!(args.output, Format::Wide);
+        Form::Table | Form::Wide => {
+            let wide = args.output == Form::Wide;
             let mut headers = vec!["CLUSTER", "REGION", "NETWORK", "MESH", "VERSION", "GATEWAY", "DRAINED", "SERVICES"];
             if wide {
                 headers.extend(["CONTEXT", "ZONE", "TRUST DOMAIN"]);
@@ -140,5 +133,5 @@ fn list(world: &mesh::World, args: &List) -> String {
             }
             table.render(!args.no_headers)
         }
-    }
+    })
 }

@@ -2,6 +2,7 @@
 
 use mesh::explain::{rows, why_no_edge};
 use mesh_kit::input::{Calls, Input};
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Outcome};
 
 /// Say who serves whom, in which order, and why
@@ -15,17 +16,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     calls: Calls,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    #[arg(short, long, value_parser = output::ROWS, default_value = "table")]
+    output: Form,
     /// Leave out the line of headers
     #[arg(long)]
     no_headers: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
@@ -45,10 +40,10 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         )
         .into());
     }
-    match args.output {
-        Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&rows)?))?,
-        Format::Table if rows.is_empty() => eprintln!("No rows: no service of this fleet depends on an exposed one."),
-        Format::Table => run::print(&mesh_kit::explain::table(&rows, !args.no_headers))?,
+    match args.output.of(&rows)? {
+        Some(text) => run::print(&text)?,
+        None if rows.is_empty() => eprintln!("No rows: no service of this fleet depends on an exposed one."),
+        None => run::print(&mesh_kit::explain::table(&rows, !args.no_headers))?,
     }
     Ok(code)
 }

@@ -7,7 +7,7 @@ use mesh::fleet::ClusterId;
 use mesh_kit::folder::{Layout, Staged, Staging, Written};
 use mesh_kit::input::{self, Input};
 use mesh_kit::manifest_work::ManifestWork;
-use mesh_kit::output::{self, ObjectFormat};
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Failure, Outcome};
 use std::path::{Path, PathBuf};
 
@@ -43,8 +43,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "objects")]
     emit: Emit,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "yaml", conflicts_with = "all")]
-    output: ObjectFormat,
+    #[arg(short, long, value_parser = output::OBJECTS, default_value = "yaml", conflicts_with = "all")]
+    output: Form,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -61,14 +61,10 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
             let cluster = input::cluster(&world.effective.fleet, name)?;
             let rendered = world.render(cluster).map_err(|found| input::refuse(&world, &found))?;
             let text = match args.emit {
-                Emit::Objects => output::objects(&rendered.objects, args.output),
+                Emit::Objects => output::objects(&rendered.objects, &args.output)?,
                 Emit::ManifestWork => {
                     let work = ManifestWork::of(name, &rendered.objects)?;
-                    match args.output {
-                        ObjectFormat::Yaml => work.to_yaml(),
-                        ObjectFormat::Json => work.to_json(),
-                        ObjectFormat::Name => work.qualified_name(),
-                    }
+                    args.output.of(&work)?.unwrap_or_else(|| work.qualified_name())
                 }
             };
             input::warn(&world, &rendered.found, Severity::Warning);

@@ -1,13 +1,13 @@
 //! The few requests that are made to an API server, and its answers in kubectl's words.
 
 use http::Request;
-use kube::Client;
+use kube::client::{Body, Client};
 use kube::core::Status;
 use mesh::manifest::{Kind, MANAGED_BY};
 use serde::de::DeserializeOwned;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The field manager of everything that is applied.
 pub const MANAGER: &str = MANAGED_BY;
@@ -22,6 +22,7 @@ pub struct Api {
     client: Client,
     server: String,
     limit: Option<Duration>,
+    verbose: Verbose,
 }
 
 /// Why a request had no result.
@@ -105,37 +106,6 @@ impl Error {
     }
 }
 
-#[derive(serde::Deserialize)]
-struct ArgoClusters {
-    items: Vec<ArgoCluster>,
-}
-
-/// What is read of an Argo CD cluster Secret: everything but the credentials in `config`.
-#[derive(Debug, serde::Deserialize)]
-pub struct ArgoCluster {
-    /// Name and labels.
-    pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-    /// What the Secret says about the cluster.
-    pub data: ArgoClusterData,
-}
-
-/// Name and address of a cluster.
-#[derive(Debug, serde::Deserialize)]
-pub struct ArgoClusterData {
-    /// Its name in Argo CD.
-    #[serde(deserialize_with = "text")]
-    pub name: String,
-    /// The address of its API server.
-    #[serde(deserialize_with = "text")]
-    pub server: String,
-}
-
-/// Values of Secrets are base64.
-fn text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let bytes: k8s_openapi::ByteString = serde::Deserialize::deserialize(deserializer)?;
-    String::from_utf8(bytes.0).map_err(serde::de::Error::custom)
-}
-
 /// Whether a request only asks what would happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -154,14 +124,22 @@ impl Mode {
     }
 }
 
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const APPLY: &str = "application/apply-patch+yaml";
 const JSON_PATCH: &str = "application/json-patch+json";
 /// Answers of this many objects keep server and client from holding large lists.
 const PAGE: usize = 500;
 
 impl Api {
-    pub(crate) fn new(client: Client, server: String, limit: Option<Duration>) -> Self {
-        Self { client, server, limit }
+    pub(crate) fn new(client: Client, server: String, limit: Option<Duration>, verbose: Verbose) -> Self {
+        Self { client, server, limit, verbose }
+    }
+
+    /// The client, for requests that never end.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// The address of the server.
@@ -237,8 +215,9 @@ impl Api {
     ///
     /// If the object has changed, the server refuses, or cannot be asked.
     pub async fn remove_fields(&self, path: &str, seen: &Json, fields: &[String], mode: Mode) -> Result<Json, Error> {
-        let test = serde_json::json!({"op": "test", "path": "/metadata/resourceVersion", "value": seen["metadata"]["resourceVersion"]});
-        let removals = fields.iter().map(|field| serde_json::json!({"op": "remove", "path": field}));
+        let test =
+            json!({"op": "test", "path": "/metadata/resourceVersion", "value": seen["metadata"]["resourceVersion"]});
+        let removals = fields.iter().map(|field| json!({"op": "remove", "path": field}));
         let patch = Json::Array(std::iter::once(test).chain(removals).collect());
         let path = format!("{path}?fieldManager={MANAGER}{}", mode.query());
         self.request("PATCH", &path, JSON_PATCH, patch.to_string().into_bytes()).await
@@ -250,7 +229,7 @@ impl Api {
     ///
     /// If the object has changed, the server refuses, or cannot be asked.
     pub async fn delete(&self, path: &str, seen: &Json, mode: Mode) -> Result<(), Error> {
-        let preconditions = serde_json::json!({
+        let preconditions = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": seen["metadata"]["uid"], "resourceVersion": seen["metadata"]["resourceVersion"]},
@@ -262,17 +241,33 @@ impl Api {
         }
     }
 
-    /// Argo CD's cluster Secrets. API servers cannot leave out a part of a Secret; what is not in [`ArgoCluster`] is
-    /// skipped while reading and never kept.
+    /// Names, labels and annotations of everything below a path; the server sends nothing else.
     ///
     /// # Errors
     ///
-    /// If the server cannot be asked.
-    pub async fn argo_clusters(&self, namespace: &str) -> Result<Vec<ArgoCluster>, Error> {
-        let path =
-            format!("/api/v1/namespaces/{namespace}/secrets?labelSelector=argocd.argoproj.io%2Fsecret-type%3Dcluster");
-        let list: ArgoClusters = self.request("GET", &path, "", Vec::new()).await?;
-        Ok(list.items)
+    /// If the server cannot be asked, or does not know the path.
+    pub async fn list_metadata(&self, path: &str, query: &str) -> Result<Vec<Json>, Error> {
+        let list: Json = self.exchange("GET", &format!("{path}?{query}"), METADATA_LIST, "", Vec::new()).await?;
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// Some values of a Secret, and no others: API servers send a Secret as a whole or not at all, so the server is asked
+    /// what its annotations would be if these values were copied there, and answers with the metadata alone. Nothing is
+    /// written. The values are in base64, as they are stored.
+    ///
+    /// # Errors
+    ///
+    /// If the server refuses, one of the values is not there, or the server cannot be asked.
+    pub async fn values_of_secret(&self, path: &str, keys: &[&str]) -> Result<Json, Error> {
+        let empty = json!({"op": "add", "path": "/metadata/annotations", "value": {}});
+        let copies = keys.iter().map(
+            |key| json!({"op": "copy", "from": format!("/data/{key}"), "path": format!("/metadata/annotations/{key}")}),
+        );
+        let patch = Json::Array(std::iter::once(empty).chain(copies).collect());
+        let path = format!("{path}?fieldManager={MANAGER}{}", Mode::DryRun.query());
+        let mut answer: Json =
+            self.exchange("PATCH", &path, METADATA, JSON_PATCH, patch.to_string().into_bytes()).await?;
+        Ok(answer["metadata"]["annotations"].take())
     }
 
     async fn request<T: DeserializeOwned>(
@@ -282,15 +277,31 @@ impl Api {
         content: &'static str,
         body: Vec<u8>,
     ) -> Result<T, Error> {
-        let mut request = Request::builder().method(method).uri(path).header(http::header::ACCEPT, "application/json");
+        self.exchange(method, path, "application/json", content, body).await
+    }
+
+    async fn exchange<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        accept: &'static str,
+        content: &'static str,
+        body: Vec<u8>,
+    ) -> Result<T, Error> {
+        let mut request = Request::builder().method(method).uri(path).header(http::header::ACCEPT, accept);
         if !content.is_empty() {
             request = request.header(http::header::CONTENT_TYPE, content);
         }
-        let request = request.body(body).map_err(|error| Error::Local(error.to_string()))?;
-        let answer = self.client.request::<T>(request);
+        self.verbose.body(path, "Request", &body);
+        let request = request.body(Body::from(body)).map_err(|error| Error::Local(error.to_string()))?;
+        let started = Instant::now();
+        let exchange = async {
+            let response = self.client.send(request).await?;
+            Ok::<_, kube::Error>((response.status(), response.into_body().collect_bytes().await?))
+        };
         let result = match self.limit {
-            None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
+            None => exchange.await,
+            Some(limit) => match tokio::time::timeout(limit, exchange).await {
                 Ok(result) => result,
                 Err(_) => {
                     return Err(Error::Connection(format!(
@@ -300,7 +311,52 @@ impl Api {
                 }
             },
         };
-        result.map_err(|error| Error::of(error, &self.server))
+        let (status, bytes) = result.map_err(|error| Error::of(error, &self.server))?;
+        self.verbose.request(method, path, status, started.elapsed());
+        self.verbose.body(path, "Response", &bytes);
+        if status.is_client_error() || status.is_server_error() {
+            // What stands between us and the server may answer in plain text.
+            let said = serde_json::from_slice::<Status>(&bytes).unwrap_or_else(|_| {
+                Status::failure(String::from_utf8_lossy(&bytes).trim(), "").with_code(status.as_u16())
+            });
+            return Err(Error::Server(said.boxed()));
+        }
+        serde_json::from_slice(&bytes)
+            .map_err(|error| Error::Local(format!("the answer of the server {} cannot be read: {error}", self.server)))
+    }
+}
+
+/// What `-v` tells about requests.
+#[derive(Clone, Debug)]
+pub struct Verbose {
+    /// 6 tells every request, 8 bodies too, 9 more of them.
+    pub level: u8,
+    /// The kubeconfig context.
+    pub context: String,
+    /// Scheme and authority of the server.
+    pub url: String,
+}
+
+impl Verbose {
+    fn request(&self, method: &str, path: &str, status: http::StatusCode, took: Duration) {
+        if self.level >= 6 {
+            eprintln!("{}: {method} {}{path} {status} in {} milliseconds", self.context, self.url, took.as_millis());
+        }
+    }
+
+    /// Secrets are never shown, and neither are headers: they hold credentials.
+    fn body(&self, path: &str, what: &str, body: &[u8]) {
+        if self.level < 8 || body.is_empty() {
+            return;
+        }
+        let most = if self.level == 8 { 1_024 } else { 65_536 };
+        let text = String::from_utf8_lossy(body);
+        let text = match text.char_indices().nth(most) {
+            _ if path.contains("/secrets") => format!("[{} bytes about Secrets]", body.len()),
+            Some((end, _)) => format!("{} [truncated {} bytes]", &text[..end], text.len() - end),
+            None => text.into_owned(),
+        };
+        eprintln!("{}: {what} Body: {}", self.context, text.trim_end());
     }
 }
 

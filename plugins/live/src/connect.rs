@@ -1,6 +1,6 @@
 //! Kubeconfig contexts become connections.
 
-use crate::api::{Api, Error};
+use crate::api::{Api, Error, Verbose};
 use http::HeaderValue;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -31,6 +31,9 @@ pub struct ConnectFlags {
     /// How long one answer may take before the cluster counts as unreachable; 0 waits for ever
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     request_timeout: Duration,
+    /// How much to tell on stderr: 6 every request with its answer and time, 8 also what is sent and received
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0, hide_default_value = true)]
+    verbosity: u8,
 }
 
 /// Reads a duration as kubectl does: `30` is seconds, else `500ms`, `30s`, `2m`, `1h`.
@@ -146,6 +149,7 @@ impl Connections {
                 (!flags.impersonate_group.is_empty()).then(|| flags.impersonate_group.clone());
         }
         let server = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+        let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         // A credential plugin is a process that is waited for, so it must not hold up the other clusters.
         let opening = tokio::task::spawn_blocking(move || client(config));
         let client = match tokio::time::timeout(CREDENTIALS, opening).await {
@@ -154,7 +158,8 @@ impl Connections {
             Err(_) => return Err(Error::Local(format!("the credential plugin gave no answer in {CREDENTIALS:?}"))),
         };
         let limit = (!flags.request_timeout.is_zero()).then_some(flags.request_timeout);
-        Ok(Api::new(client, server, limit))
+        let verbose = Verbose { level: flags.verbosity, context: context.to_owned(), url };
+        Ok(Api::new(client, server, limit, verbose))
     }
 }
 
@@ -168,6 +173,10 @@ fn client(mut config: Config) -> Result<Client, kube::Error> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
+    // A watch sends nothing, so a server that is gone would not be noticed.
+    http.set_keepalive(Some(Duration::from_secs(30)));
+    http.set_keepalive_interval(Some(Duration::from_secs(10)));
+    http.set_keepalive_retries(Some(3));
     http.set_connect_timeout(config.connect_timeout);
     let https = config.rustls_https_connector_with_connector(http)?;
     let service = ServiceBuilder::new()

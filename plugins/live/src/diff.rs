@@ -16,11 +16,11 @@ use std::process::Command;
 /// The flags of `diff`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    #[command(flatten)]
-    targets: Targets,
     /// Also show what `apply --prune` would delete
     #[arg(long)]
     prune: bool,
+    #[command(flatten)]
+    targets: Targets,
 }
 
 /// An object before and after, as YAML; empty where it does not exist.

@@ -2,12 +2,18 @@
 //!
 //! A service runs where an EndpointSlice of it has a ready endpoint. A cluster that cannot be asked keeps what was
 //! known about it: an unreachable API server says nothing about the services behind it.
+//!
+//! With `--watch`, EndpointSlices say when to look again: whatever changes about a Service or its pods changes them too.
 
 use crate::api::{Api, Error, PARALLEL, escape};
 use crate::connect::{ConnectFlags, duration};
 use crate::fleet::{self, Target};
 use anyhow::{Context, bail};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{self, Stream, StreamExt};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
 use mesh::World;
 use mesh::diagnostic::{Diagnostic, Severity};
 use mesh::fleet::{Cluster, ClusterId, Fleet};
@@ -30,8 +36,8 @@ pub struct DiscoverFlags {
     /// Keep the file current until interrupted
     #[arg(long, requires = "output")]
     watch: bool,
-    /// How often to look
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, requires = "watch")]
+    /// How often to start over: with the documents as they are then, and a look at everything
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration, requires = "watch")]
     interval: Duration,
     /// How long a service must have been gone from a cluster before that is written: restarts are no moves
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration, requires = "watch")]
@@ -61,86 +67,243 @@ type Locations = BTreeMap<(String, String), Location>;
 /// Since when a service is missing from a cluster.
 type Missing = BTreeMap<(String, String, String), Instant>;
 
+/// A namespace of a cluster.
+type Spot = (String, String);
+
+/// What has been seen, and what could not be looked at.
+#[derive(Debug, Default)]
+struct Sight {
+    seen: BTreeMap<Spot, Vec<Location>>,
+    unread: BTreeSet<Spot>,
+}
+
+impl Sight {
+    fn note(&mut self, spot: Spot, result: Result<Vec<Location>, Error>) -> Result<(), Error> {
+        match result {
+            Ok(locations) => {
+                self.unread.remove(&spot);
+                self.seen.insert(spot, locations);
+                Ok(())
+            }
+            Err(error) => {
+                self.unread.insert(spot);
+                Err(error)
+            }
+        }
+    }
+}
+
 /// Writes where the services run.
 ///
 /// # Errors
 ///
 /// If the documents cannot be read, no service is found, or a cluster could not be asked.
 pub fn discover(input: &Input, flags: &DiscoverFlags) -> Outcome {
-    let mut missing = Missing::new();
-    loop {
-        let done = once(input, flags, &mut missing);
-        if !flags.watch {
-            return done;
+    if flags.watch {
+        let mut missing = Missing::new();
+        loop {
+            // What goes wrong now may be right the next time: documents are edited, clusters come back.
+            if let Err(failure) = watch(input, flags, &mut missing) {
+                if let Failure::Error(error) = failure {
+                    eprintln!("error: {error:#}");
+                }
+                std::thread::sleep(flags.interval.min(RETRY));
+            }
         }
-        // What goes wrong now may be right the next time.
-        if let Err(Failure::Error(error)) = &done {
-            eprintln!("error: {error:#}");
-        }
-        std::thread::sleep(flags.interval);
     }
-}
-
-fn once(input: &Input, flags: &DiscoverFlags, missing: &mut Missing) -> Outcome {
     let world = readable(input)?;
     let fleet = &world.effective.fleet;
+    let sight = fleet::block_on(async { Ok(look(fleet, flags).await?.0) })?;
+    settle(flags, fleet, &sight, &mut Missing::new())?;
+    if !sight.unread.is_empty() {
+        eprintln!("what was known about {} is kept", clusters_of(&sight.unread));
+    }
+    Ok(u8::from(!sight.unread.is_empty()))
+}
+
+/// How long to wait after documents that cannot be read, or contexts that do not exist.
+const RETRY: Duration = Duration::from_secs(5);
+/// How long events are collected before anything is looked at: a rollout is many events.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// Looks at everything, and then wherever something moves, until it is time to start over.
+fn watch(input: &Input, flags: &DiscoverFlags, missing: &mut Missing) -> Result<(), Failure> {
+    let world = readable(input)?;
+    let fleet = &world.effective.fleet;
+    fleet::block_on(async {
+        let (mut sight, apis) = look(fleet, flags).await?;
+        let all = apis.len() == fleet.clusters.len();
+        let end = tokio::time::Instant::now() + if all { flags.interval } else { flags.interval.min(RETRY) };
+        let watchers = apis.iter().flat_map(|(name, api)| {
+            namespaces(fleet)
+                .into_iter()
+                .map(move |namespace| changes(api, (name.clone(), namespace.to_owned())).boxed_local())
+        });
+        let mut changes = stream::select_all(watchers);
+        let mut broken = BTreeSet::new();
+        loop {
+            // What goes wrong in one round is told, and the next round is another chance.
+            let due = match settle(flags, fleet, &sight, missing) {
+                Ok(due) => due,
+                Err(error) => {
+                    eprintln!("error: {error:#}");
+                    None
+                }
+            };
+            let due = due.map_or(end, |due| end.min(due.into()));
+            let mut dirty = BTreeSet::new();
+            let mut until = due;
+            while let Ok(Some((spot, change))) = tokio::time::timeout_at(until, changes.next()).await {
+                match change {
+                    Ok(()) => {
+                        if broken.remove(&spot.0) {
+                            eprintln!("{}: watched again", spot.0);
+                        }
+                        if dirty.is_empty() {
+                            until = due.min(tokio::time::Instant::now() + SETTLE);
+                        }
+                        dirty.insert(spot);
+                    }
+                    Err(error) if broken.insert(spot.0.clone()) => {
+                        eprintln!("error: {}: {error}; what is known about it is kept", spot.0);
+                    }
+                    Err(_) => {}
+                }
+            }
+            for spot in dirty {
+                let id = fleet.cluster_named(&spot.0).expect("watchers are of clusters of the fleet");
+                let found = in_namespace(&apis[&spot.0], fleet, id, &spot.1).await;
+                let cluster = spot.0.clone();
+                if let Err(error) = sight.note(spot, found) {
+                    eprintln!("error: {cluster}: {error}");
+                }
+            }
+            if tokio::time::Instant::now() >= end {
+                return Ok(());
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// Something about the endpoints of a namespace has changed, or may have while nobody could look. Never ends: a watch
+/// that breaks is begun again, after a pause that grows.
+fn changes(api: &Api, spot: Spot) -> impl Stream<Item = (Spot, Result<(), Error>)> {
+    let slices = kube::Api::<PartialObjectMeta<EndpointSlice>>::namespaced(api.client(), &spot.1);
+    let server = api.server().to_owned();
+    watcher(slices, watcher::Config::default()).default_backoff().filter_map(move |event| {
+        let change = match event {
+            Ok(Event::Init | Event::InitApply(_)) => None,
+            Ok(Event::Apply(_) | Event::Delete(_) | Event::InitDone) => Some(Ok(())),
+            Err(error) => Some(Err(match error {
+                watcher::Error::InitialListFailed(error)
+                | watcher::Error::WatchStartFailed(error)
+                | watcher::Error::WatchFailed(error) => Error::of(error, &server),
+                watcher::Error::WatchError(status) => Error::Server(status),
+                watcher::Error::NoResourceVersion => Error::Local("the server cannot be watched".to_owned()),
+            })),
+        };
+        std::future::ready(change.map(|change| (spot.clone(), change)))
+    })
+}
+
+/// Looks at all services in all clusters, and keeps the connections.
+async fn look(fleet: &Fleet, flags: &DiscoverFlags) -> anyhow::Result<(Sight, BTreeMap<String, Api>)> {
     let connections = flags.connect.connections()?;
     let target = |cluster: &Cluster| Target {
         name: cluster.name.to_string(),
         context: cluster.context.clone(),
+        gateways: Vec::new(),
         objects: Vec::new(),
     };
     let targets: Vec<Target> = fleet.clusters.iter().map(target).collect();
-    let before = flags.output.as_deref().map(previous).transpose()?.unwrap_or_default();
-    let mut now = Locations::new();
-    let mut unread = BTreeSet::new();
+    let (mut sight, mut apis) = (Sight::default(), BTreeMap::new());
     let work = async |api: &Api, target: &Target| {
         let id = fleet.cluster_named(&target.name).expect("targets are the clusters of the fleet");
-        in_cluster(api, fleet, id).await
+        let found: Vec<_> = stream::iter(namespaces(fleet))
+            .map(async |namespace| (namespace, in_namespace(api, fleet, id, namespace).await))
+            .buffered(PARALLEL)
+            .collect()
+            .await;
+        Ok((api.clone(), found))
     };
-    fleet::block_on(fleet::each(&targets, &connections, work, |target, result| {
-        match result {
-            Ok(seen) => seen.into_iter().for_each(|seen| merge(&mut now, seen)),
-            Err(error) => {
-                eprintln!("error: {}: {error}", target.name);
-                unread.insert(target.name.clone());
+    fleet::each(&targets, &connections, work, |target, result| {
+        let (found, mut failed) = match result {
+            Ok((api, found)) => {
+                apis.insert(target.name.clone(), api);
+                (found, None)
             }
+            Err(error) => {
+                sight.unread.extend(namespaces(fleet).into_iter().map(|name| (target.name.clone(), name.to_owned())));
+                (Vec::new(), Some(error))
+            }
+        };
+        for (namespace, result) in found {
+            let noted = sight.note((target.name.clone(), namespace.to_owned()), result);
+            failed = failed.or(noted.err());
+        }
+        if let Some(error) = failed {
+            eprintln!("error: {}: {error}", target.name);
         }
         Ok(())
-    }))?;
+    })
+    .await?;
+    Ok((sight, apis))
+}
+
+/// The namespaces in which services of the fleet run.
+fn namespaces(fleet: &Fleet) -> BTreeSet<&str> {
+    fleet.services.iter().map(|service| service.namespace.as_str()).collect()
+}
+
+fn clusters_of(spots: &BTreeSet<Spot>) -> String {
+    let names: BTreeSet<&str> = spots.iter().map(|(cluster, _)| cluster.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Writes what has been seen, beside what was known about what could not be looked at; returns when the next service
+/// that is gone will have been gone for long enough.
+fn settle(
+    flags: &DiscoverFlags,
+    fleet: &Fleet,
+    sight: &Sight,
+    missing: &mut Missing,
+) -> anyhow::Result<Option<Instant>> {
+    let before = flags.output.as_deref().map(previous).transpose()?.unwrap_or_default();
+    let mut now = Locations::new();
+    sight.seen.values().flatten().for_each(|seen| merge(&mut now, seen.clone()));
     missing.retain(|(namespace, name, cluster), _| {
         now.get(&(namespace.clone(), name.clone())).is_none_or(|location| !location.clusters.contains(cluster))
     });
+    let mut due = None;
     for location in before.values() {
         let key = (location.namespace.clone(), location.name.clone());
         let seen = now.get(&key).map(|location| location.clusters.clone()).unwrap_or_default();
-        for cluster in location.clusters.difference(&seen) {
-            let is_known = fleet.cluster_named(cluster).is_some();
+        for cluster in location.clusters.difference(&seen).filter(|cluster| fleet.cluster_named(cluster).is_some()) {
             let since = missing.entry((key.0.clone(), key.1.clone(), cluster.clone())).or_insert_with(Instant::now);
-            if is_known && (unread.contains(cluster) || flags.watch && since.elapsed() < flags.grace) {
+            let unread = sight.unread.contains(&(cluster.clone(), location.namespace.clone()));
+            let wait = flags.watch && since.elapsed() < flags.grace;
+            if unread || wait {
                 merge(&mut now, Location { clusters: [cluster.clone()].into(), ..location.clone() });
+            }
+            if wait {
+                let end = *since + flags.grace;
+                due = Some(due.map_or(end, |due: Instant| due.min(end)));
             }
         }
     }
-    let names = || unread.iter().cloned().collect::<Vec<_>>().join(", ");
-    if !unread.is_empty() && before.is_empty() {
-        return Err(anyhow::anyhow!("nothing was written: nothing is known about {}", names()).into());
+    if !sight.unread.is_empty() && before.is_empty() {
+        bail!("nothing was written: nothing is known about {}", clusters_of(&sight.unread));
     }
     if now.is_empty() {
-        return Err(anyhow::anyhow!(
-            "nothing was written: no service of the intents has a ready endpoint in any cluster"
-        )
-        .into());
+        bail!("nothing was written: no service of the intents has a ready endpoint in any cluster");
     }
     let text = document(now.values());
     match &flags.output {
         None => print(&text)?,
         Some(path) => write(path, &text)?,
     }
-    if !unread.is_empty() {
-        eprintln!("what was known about {} is kept", names());
-    }
-    Ok(u8::from(!unread.is_empty()))
+    Ok(due)
 }
 
 /// Reads the documents. Where services run is what is being looked for, so nothing that follows from not knowing it
@@ -180,17 +343,7 @@ fn merge(locations: &mut Locations, seen: Location) {
     location.service_accounts.extend(seen.service_accounts);
 }
 
-/// The services of the fleet that run in a cluster.
-async fn in_cluster(api: &Api, fleet: &Fleet, id: ClusterId) -> Result<Vec<Location>, Error> {
-    let namespaces: BTreeSet<&str> = fleet.services.iter().map(|service| service.namespace.as_str()).collect();
-    let found: Vec<Vec<Location>> = stream::iter(namespaces)
-        .map(async |namespace| in_namespace(api, fleet, id, namespace).await)
-        .buffered(PARALLEL)
-        .try_collect()
-        .await?;
-    Ok(found.into_iter().flatten().collect())
-}
-
+/// The services of the fleet that run in a namespace of a cluster.
 async fn in_namespace(api: &Api, fleet: &Fleet, id: ClusterId, namespace: &str) -> Result<Vec<Location>, Error> {
     let slices = api.list(&format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"), "").await?;
     let cluster = fleet.cluster(id).name.to_string();

@@ -10,7 +10,7 @@ use mesh_kit::input;
 use mesh_kit::run::Failure;
 
 /// How many clusters are worked on at a time.
-const PARALLEL: usize = 32;
+pub(crate) const PARALLEL: usize = 32;
 
 /// The flags that say which clusters a command talks to.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,6 +32,8 @@ pub struct Target {
     pub name: String,
     /// Its kubeconfig context.
     pub context: String,
+    /// The addresses of its gateway.
+    pub gateways: Vec<String>,
     /// What is wanted there, in the order in which it is applied.
     pub objects: Vec<Object>,
 }
@@ -54,6 +56,12 @@ impl Targets {
                     targets.push(Target {
                         name: cluster.name.to_string(),
                         context: cluster.context.clone(),
+                        gateways: cluster
+                            .gateway
+                            .iter()
+                            .flat_map(|gateway| &gateway.addresses)
+                            .map(ToString::to_string)
+                            .collect(),
                         objects: rendered.objects,
                     });
                     rendered.found

@@ -1,10 +1,11 @@
 //! `clusters import`: Cluster documents from what people already have, and from the clusters themselves. Behind every
 //! value stands where it came from; what could not be found out is left for a person to fill in, never guessed.
 
-use crate::api::{Api, Error};
+use crate::api::{Api, Error, PARALLEL};
 use crate::connect::{ConnectFlags, Connections};
 use crate::fleet::block_on;
 use futures_util::stream::{self, StreamExt};
+use k8s_openapi::ByteString;
 use mesh::intent::types::ClusterName;
 use mesh::manifest::to_yaml;
 use mesh_kit::run::{Failure, Outcome, print};
@@ -35,7 +36,7 @@ pub struct ImportFlags {
 enum Source {
     /// The contexts of the kubeconfig.
     Kubeconfig,
-    /// Argo CD's cluster Secrets: their name and server, never their credentials.
+    /// Argo CD's cluster Secrets: metadata, and the values `name` and `server`; credentials never leave the API server.
     Argocd,
     /// ManagedClusters of Open Cluster Management.
     Ocm,
@@ -69,6 +70,15 @@ impl Facts {
         let is_empty = value.is_null() || value.as_str() == Some("");
         if !is_empty {
             self.0.entry(field).or_insert_with(|| Fact { value, source: source.into() });
+        }
+    }
+
+    /// The region, if it is in a list of names and values that a hub keeps about a cluster.
+    fn add_region(&mut self, what: &str, list: &Json) {
+        const NAME: &str = "region.open-cluster-management.io";
+        let mut list = list.as_array().into_iter().flatten();
+        if let Some(found) = list.find(|item| item["name"] == NAME) {
+            self.add("region", found["value"].clone(), format!("{what} {NAME}"));
         }
     }
 }
@@ -137,49 +147,77 @@ async fn from_hub(flags: &ImportFlags, connections: &Connections) -> anyhow::Res
         Source::Kubeconfig => Vec::new(),
         Source::Argocd => {
             let namespace = flags.namespace.as_deref().unwrap_or("argocd");
-            let secrets = hub.argo_clusters(namespace).await?;
-            secrets
-                .into_iter()
-                .map(|secret| {
-                    let origin =
-                        format!("Argo CD cluster Secret {namespace}/{}", secret.metadata.name.unwrap_or_default());
-                    let labels = secret.metadata.labels.unwrap_or_default();
-                    let context = context_for(connections, &secret.data.name, Some(&secret.data.server));
-                    Known { name: secret.data.name, origin, context, labels, facts: Facts::default() }
-                })
-                .collect()
+            return from_argo_cd(&hub, namespace, connections).await;
         }
         Source::Ocm => {
             let list = hub.list("/apis/cluster.open-cluster-management.io/v1/managedclusters", "").await?;
-            let claims = |known: &mut Known, cluster: &Json| {
-                for claim in cluster["status"]["clusterClaims"].as_array().into_iter().flatten() {
-                    if claim["name"] == "region.open-cluster-management.io" {
-                        known.facts.add("region", claim["value"].clone(), "claim region.open-cluster-management.io");
-                    }
-                }
-            };
             list.iter()
                 .map(|cluster| {
                     let server = cluster["spec"]["managedClusterClientConfigs"][0]["url"].as_str();
                     let mut known = of_object(connections, "ManagedCluster", cluster, server);
-                    claims(&mut known, cluster);
+                    known.facts.add_region("claim", &cluster["status"]["clusterClaims"]);
                     known
                 })
                 .collect()
         }
         Source::ClusterProfile => {
             let list = hub.list(&below("/apis/multicluster.x-k8s.io/v1alpha1", "clusterprofiles"), "").await?;
-            list.iter().map(|profile| of_object(connections, "ClusterProfile", profile, None)).collect()
+            list.iter()
+                .map(|profile| {
+                    let server = profile["status"]["accessProviders"][0]["cluster"]["server"].as_str();
+                    let mut known = of_object(connections, "ClusterProfile", profile, server);
+                    known.facts.add_region("property", &profile["status"]["properties"]);
+                    known
+                })
+                .collect()
         }
     })
 }
 
-fn of_object(connections: &Connections, kind: &str, object: &Json, server: Option<&str>) -> Known {
-    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+/// Argo CD's cluster Secrets hold credentials, so the server is asked for nothing but their metadata and two values.
+async fn from_argo_cd(hub: &Api, namespace: &str, connections: &Connections) -> anyhow::Result<Vec<Known>> {
+    let path = format!("/api/v1/namespaces/{namespace}/secrets");
+    let secrets = hub.list_metadata(&path, "labelSelector=argocd.argoproj.io%2Fsecret-type%3Dcluster").await?;
+    let known = stream::iter(&secrets).map(async |secret| {
+        let secret_name = name_of(secret);
+        let values = hub.values_of_secret(&format!("{path}/{secret_name}"), &["name", "server"]).await;
+        let (values, unread) = match values {
+            Ok(values) => (values, ""),
+            // A right to read Secrets would be one to read credentials; without the other right the metadata has to do.
+            Err(error) if error.is_forbidden() => (Json::Null, ", whose values may not be asked for"),
+            Err(error) => {
+                anyhow::bail!("Secret {namespace}/{secret_name}: {error}");
+            }
+        };
+        let text = |key: &str| {
+            let bytes: Option<ByteString> = serde_json::from_value(values[key].clone()).ok();
+            bytes.and_then(|bytes| String::from_utf8(bytes.0).ok())
+        };
+        let (name, server) = (text("name").unwrap_or_else(|| secret_name.clone()), text("server"));
+        Ok(Known {
+            origin: format!("Argo CD cluster Secret {namespace}/{secret_name}{unread}"),
+            context: context_for(connections, &name, server.as_deref()),
+            name,
+            labels: labels_of(secret),
+            facts: Facts::default(),
+        })
+    });
+    known.buffered(PARALLEL).collect::<Vec<_>>().await.into_iter().collect()
+}
+
+fn name_of(object: &Json) -> String {
+    object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+}
+
+fn labels_of(object: &Json) -> BTreeMap<String, String> {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-    let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
+    labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+fn of_object(connections: &Connections, kind: &str, object: &Json, server: Option<&str>) -> Known {
+    let name = name_of(object);
     let context = context_for(connections, &name, server);
-    Known { origin: format!("{kind} {name}"), name, context, labels, facts: Facts::default() }
+    Known { origin: format!("{kind} {name}"), name, context, labels: labels_of(object), facts: Facts::default() }
 }
 
 /// The context that leads to a cluster: by the server's address, else by name.

@@ -8,7 +8,9 @@
 //! | [`fields`] | who owns which field, and which fields differ |
 //! | [`survey`] | what is wanted in a cluster beside what is there |
 //! | [`fleet`] | the same work in many clusters at once, one failing without the others |
+//! | [`order`] | what other clusters need stands before it is used |
 //! | [`diff`], [`apply`], [`status`] | the verbs about objects |
+//! | [`plugin`] | what the plugins for one kind of document have in common |
 //! | [`import`], [`discover`] | the inventory and the places of services, written by themselves |
 
 pub mod api;
@@ -19,5 +21,7 @@ pub mod discover;
 pub mod fields;
 pub mod fleet;
 pub mod import;
+pub mod order;
+pub mod plugin;
 pub mod status;
 pub mod survey;

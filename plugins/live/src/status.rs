@@ -7,6 +7,7 @@ use crate::fleet::{self, Target, Targets};
 use crate::survey::{Key, State, Survey, survey};
 use mesh::manifest::Kind;
 use mesh_kit::input::Input;
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{Failure, Outcome, print};
 use mesh_kit::table::Rows;
 use serde::Serialize;
@@ -16,8 +17,6 @@ use std::time::{Duration, Instant};
 /// The flags of `status`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    #[command(flatten)]
-    targets: Targets,
     /// Wait until everything is in sync and Istio has no objection
     #[arg(long)]
     wait: bool,
@@ -25,18 +24,13 @@ pub struct Flags {
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration, requires = "wait")]
     timeout: Duration,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    #[arg(short, long, value_parser = output::LIST, default_value = "table")]
+    output: Form,
     /// Leave out the lines of headers
     #[arg(long)]
     no_headers: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Wide,
-    Json,
+    #[command(flatten)]
+    targets: Targets,
 }
 
 /// Where a cluster stands.
@@ -53,6 +47,8 @@ struct ClusterStatus {
 /// Where an object stands.
 #[derive(Debug, Serialize)]
 struct ObjectStatus {
+    #[serde(skip)]
+    qualified: String,
     kind: &'static str,
     namespace: String,
     name: String,
@@ -113,10 +109,12 @@ pub fn status(input: &Input, args: &Flags, kinds: &[Kind]) -> Outcome {
             tokio::time::sleep(Duration::from_secs(1).min(args.timeout.saturating_sub(started.elapsed()))).await;
         }
     })?;
-    match args.output {
-        Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&clusters)?))?,
-        Format::Table | Format::Wide => print(&tables(&clusters, args))?,
-    }
+    let text = match args.output.of(&clusters)? {
+        Some(text) => text,
+        None if args.output == Form::Name => names(&clusters),
+        None => tables(&clusters, args),
+    };
+    print(&text)?;
     for cluster in &clusters {
         for error in &cluster.errors {
             eprintln!("error: {}: {error}", cluster.cluster);
@@ -138,6 +136,7 @@ fn of_cluster(target: &Target, result: Result<Survey, Error>) -> ClusterStatus {
         Err(error) => (Survey::default(), vec![error.to_string()]),
     };
     let object = |key: Key, state: State, changes: Vec<Change>, live: Option<&Json>| ObjectStatus {
+        qualified: key.kind.qualified(),
         kind: key.kind.as_str(),
         namespace: key.namespace,
         name: key.name,
@@ -172,8 +171,18 @@ fn messages(live: &Json) -> Vec<Message> {
     .collect()
 }
 
+/// A name for each object, behind its cluster.
+fn names(clusters: &[ClusterStatus]) -> String {
+    let of = |cluster: &ClusterStatus| {
+        let names =
+            cluster.objects.iter().map(|object| format!("{}: {}/{}\n", cluster.cluster, object.qualified, object.name));
+        names.collect::<String>()
+    };
+    clusters.iter().map(of).collect()
+}
+
 fn tables(clusters: &[ClusterStatus], args: &Flags) -> String {
-    let wide = args.output == Format::Wide;
+    let wide = args.output == Form::Wide;
     let mut headers = vec!["CLUSTER", "STATE", "OBJECTS", "DRIFTED", "MISSING", "FOREIGN", "SURPLUS", "ISTIO"];
     if wide {
         headers.push("CONTEXT");

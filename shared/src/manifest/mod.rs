@@ -20,6 +20,9 @@ pub const SYNC_WAVE: &str = "argocd.argoproj.io/sync-wave";
 /// The annotation that keeps Flux from replacing `${…}` and `$$` in an object.
 pub const FLUX_SUBSTITUTE: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
+/// The end of the names by which gateways know services, and of the objects that offer them to other clusters.
+pub const OFFERED: &str = ".exported.meshintent.dev";
+
 /// The kinds that are written, in the order in which they are applied: what others refer to comes first, and access is
 /// granted before routes lead to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

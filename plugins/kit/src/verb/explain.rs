@@ -2,6 +2,7 @@
 
 use crate::author::documents::Id;
 use crate::input::{Calls, Input};
+use crate::output::{self, Form};
 use crate::run::{self, Outcome};
 use anyhow::Context;
 use mesh::World;
@@ -22,17 +23,11 @@ pub struct Flags {
     #[command(flatten)]
     calls: Calls,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    #[arg(short, long, value_parser = output::ROWS, default_value = "table")]
+    output: Form,
     /// Leave out the line of headers
     #[arg(long)]
     no_headers: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 /// Whether a document takes part in an edge.
@@ -54,10 +49,10 @@ pub fn run(input: &Input, flags: &Flags, kind: Kind, takes_part: TakesPart) -> O
     let rows = rows(&world.effective, &world.files, |edge| {
         chosen.holds(edge) && documents.iter().any(|document| takes_part(&world, edge, *document))
     });
-    match flags.output {
-        Format::Json => run::print(&format!("{}\n", serde_json::to_string_pretty(&rows)?))?,
-        Format::Table if rows.is_empty() => eprintln!("No rows: no dependency in this fleet is concerned."),
-        Format::Table => run::print(&crate::explain::table(&rows, !flags.no_headers))?,
+    match flags.output.of(&rows)? {
+        Some(text) => run::print(&text)?,
+        None if rows.is_empty() => eprintln!("No rows: no dependency in this fleet is concerned."),
+        None => run::print(&crate::explain::table(&rows, !flags.no_headers))?,
     }
     Ok(code)
 }

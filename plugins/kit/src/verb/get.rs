@@ -3,6 +3,7 @@
 use crate::author::documents;
 use crate::author::value::Value;
 use crate::input::{self, Input};
+use crate::output::{self, Form};
 use crate::run::{self, Failure, Outcome};
 use crate::table::Rows;
 use anyhow::{Context, bail};
@@ -27,20 +28,11 @@ pub struct Flags {
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     selector: Option<String>,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    #[arg(short, long, value_parser = output::LIST, default_value = "table")]
+    output: Form,
     /// Leave out the line of headers
     #[arg(long)]
     no_headers: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Wide,
-    Yaml,
-    Json,
-    Name,
 }
 
 /// A document as it is written.
@@ -102,22 +94,23 @@ pub fn run(input: &Input, flags: &Flags, kind: Kind, columns: &Columns) -> Outco
         .filter(|document| flags.namespace.is_none() || flags.namespace == document.namespace)
         .filter(|document| conditions.iter().all(|condition| condition.holds(&document.node)))
         .collect();
-    let text = match flags.output {
-        Format::Name => shown.iter().map(|document| format!("{}.{GROUP}/{}\n", lower(kind), document.name)).collect(),
-        Format::Yaml => {
+    let text = match &flags.output {
+        Form::Name => shown.iter().map(|document| format!("{}.{GROUP}/{}\n", lower(kind), document.name)).collect(),
+        Form::Yaml => {
             let texts = shown.iter().map(|document| text(document)).collect::<anyhow::Result<Vec<_>>>()?;
             texts.join("---\n")
         }
-        Format::Json => json_of(&shown, !flags.names.is_empty()),
-        Format::Table | Format::Wide if shown.is_empty() => String::new(),
-        Format::Table | Format::Wide => table(&world, &shown, columns, flags),
+        Form::Json => format!("{:#}\n", json_of(&shown, !flags.names.is_empty())),
+        Form::JsonPath(template) => template.render(&json_of(&shown, !flags.names.is_empty()))?,
+        Form::Table | Form::Wide if shown.is_empty() => String::new(),
+        Form::Table | Form::Wide => table(&world, &shown, columns, flags),
     };
     run::print(&text)?;
     if let Some(name) = missing.first() {
         eprintln!("error: {} \"{name}\" not found", lower(kind));
         return Err(Failure::Printed(1));
     }
-    if shown.is_empty() && flags.output != Format::Json {
+    if shown.is_empty() && !matches!(flags.output, Form::Json | Form::JsonPath(_)) {
         match &flags.namespace {
             Some(namespace) => eprintln!("No resources found in {namespace} namespace."),
             None => eprintln!("No resources found."),
@@ -166,7 +159,7 @@ fn text(document: &Written<'_>) -> anyhow::Result<String> {
 }
 
 fn table(world: &World, shown: &[&Written<'_>], columns: &Columns, flags: &Flags) -> String {
-    let wide = flags.output == Format::Wide;
+    let wide = flags.output == Form::Wide;
     let mut headers = vec!["NAMESPACE", "NAME"];
     headers.extend(columns.headers);
     if wide {
@@ -186,11 +179,11 @@ fn table(world: &World, shown: &[&Written<'_>], columns: &Columns, flags: &Flags
 }
 
 /// One object as it is, several as a List, as kubectl does.
-fn json_of(shown: &[&Written<'_>], named: bool) -> String {
+fn json_of(shown: &[&Written<'_>], named: bool) -> Json {
     let items: Vec<Json> = shown.iter().map(|document| json_value(&document.node)).collect();
     match items.as_slice() {
-        [item] if named => format!("{item:#}\n"),
-        _ => format!("{:#}\n", json!({"apiVersion": "v1", "kind": "List", "items": items})),
+        [item] if named => item.clone(),
+        _ => json!({"apiVersion": "v1", "kind": "List", "items": items}),
     }
 }
 

@@ -2,7 +2,7 @@
 //! in them is the same whichever program prints them.
 
 use crate::input::{self, Input};
-use crate::output::{self, ObjectFormat};
+use crate::output::{self, Form};
 use crate::run::{self, Outcome};
 use mesh::diagnostic::Severity;
 use mesh::manifest::{Kind, Object};
@@ -14,8 +14,8 @@ pub struct Flags {
     #[arg(long, value_name = "NAME")]
     cluster: String,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "yaml")]
-    output: ObjectFormat,
+    #[arg(short, long, value_parser = output::OBJECTS, default_value = "yaml")]
+    output: Form,
 }
 
 /// Prints a cluster's objects of these kinds.
@@ -33,6 +33,6 @@ pub fn run(input: &Input, flags: &Flags, kinds: &[Kind]) -> Outcome {
         eprintln!("No resources found: cluster {} needs none of these kinds.", flags.cluster);
         return Ok(0);
     }
-    run::print(&output::objects(&objects, flags.output))?;
+    run::print(&output::objects(&objects, &flags.output)?)?;
     Ok(0)
 }

@@ -4,11 +4,11 @@
 use crate::fleet::{Cluster, Service, ServicePort};
 use crate::intent::GROUP;
 use crate::intent::service::Protocol;
-use crate::manifest::Text;
+use crate::manifest::{OFFERED, Text};
 
 /// The host by which gateways know a service, for example `user.bank.exported.meshintent.dev`.
 pub(super) fn anchor(service: &Service) -> String {
-    [service.name.as_str(), ".", service.namespace.as_str(), ".exported.", GROUP].concat()
+    [service.name.as_str(), ".", service.namespace.as_str(), OFFERED].concat()
 }
 
 /// The host of a lane that is not an exposed host name.
