@@ -244,6 +244,49 @@ func TestEveryApplicationOfAProgressiveSyncBelongsToAStep(t *testing.T) {
 	assert.Len(t, applications, len(order), "an Application of no step would never be synced")
 }
 
+// What the plugin renders passes the project of the samples, and little else does.
+func TestTheProjectAdmitsWhatIsRenderedOnly(t *testing.T) {
+	project := read[v1alpha1.AppProject](t, documents(t, samples+"appproject.yaml")[0])
+	require.NoError(t, project.ValidateProject())
+	permitted := func(group, kind, namespace string) bool {
+		destination := &v1alpha1.Cluster{Name: "eks", Server: "https://eks.example"}
+		out, err := project.IsResourcePermitted(schema.GroupKind{Group: group, Kind: kind}, namespace, destination, nil)
+		require.NoError(t, err)
+		return out
+	}
+	paths, err := filepath.Glob("../golden/*/rendered/*/*.yaml")
+	require.NoError(t, err)
+	seen := 0
+	for _, path := range paths {
+		if filepath.Base(path) == "kustomization.yaml" {
+			continue
+		}
+		for _, text := range documents(t, path) {
+			var object unstructured.Unstructured
+			require.NoError(t, yaml.Unmarshal([]byte(text), &object.Object))
+			kind := object.GroupVersionKind()
+			assert.True(t, permitted(kind.Group, kind.Kind, object.GetNamespace()), path)
+			seen++
+		}
+	}
+	assert.Greater(t, seen, 100)
+	for _, other := range []struct{ group, kind, namespace string }{
+		{"", "Secret", "bank"},
+		{"apps", "Deployment", "bank"},
+		{"batch", "Job", "bank"},
+		{"rbac.authorization.k8s.io", "ClusterRoleBinding", ""},
+		{"", "Namespace", ""},
+		{"argoproj.io", "Application", "bank"},
+		{"networking.istio.io", "VirtualService", "argocd"},
+		{"", "ConfigMap", "argocd"},
+		{"", "ConfigMap", "kube-system"},
+	} {
+		assert.False(t, permitted(other.group, other.kind, other.namespace), "%v", other)
+	}
+	assert.True(t, project.IsSourcePermitted(v1alpha1.ApplicationSource{RepoURL: "https://git.example.com/platform/fleet.git"}))
+	assert.False(t, project.IsSourcePermitted(v1alpha1.ApplicationSource{RepoURL: "https://git.example.com/other.git"}))
+}
+
 func TestHealth(t *testing.T) {
 	config := read[corev1.ConfigMap](t, documents(t, install+"health.yaml")[0])
 	overrides := map[string]v1alpha1.ResourceOverride{}

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import unittest
 
-from common import BIN, CLUSTERS, FLEET, ROOT, part, run
+from common import BIN, CLUSTERS, FLEET, ROOT, environment, part, run
 
 SAMPLE = ROOT / "docs/samples/flux/oci.yaml"
 # Flux replaces these in what it applies, wherever they stand. In a Kustomization of somebody who uses variables for other
@@ -93,6 +93,58 @@ class Flux(unittest.TestCase):
         for path in folder.glob("virtualservice-*.yaml"):
             path.write_text(re.sub(r".*kustomize\.toolkit\.fluxcd\.io/substitute.*\n", "", path.read_text()))
         self.assertRegex(self.built(folder, VARIABLES), r"x-text: a replaced \$\n")
+
+
+class Job(unittest.TestCase):
+    """The steps of the CI job sample, run as the job runs them, in clones of a repository."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mesh-job-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.remote = self.folder / "remote.git"
+        self.shell(self.folder, f"git init --quiet --bare --initial-branch=main {self.remote}")
+        self.clone = self.folder / "clone"
+        self.shell(self.folder, f"git clone --quiet {self.remote} {self.clone}")
+        self.shell(self.clone, "git checkout --quiet -b main")
+        shutil.copytree(FLEET, self.clone / "fleet")
+        self.push("first")
+
+    def shell(self, folder, script):
+        who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "t"), ("EMAIL", "t@example.com"))}
+        done = run("bash", "-e", "-o", "pipefail", "-c", script, cwd=folder, env=environment(**who, HOME=str(self.folder)))
+        self.assertEqual(done.returncode, 0, f"{script}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def push(self, message):
+        self.shell(self.clone, f"git add --all && git commit --quiet -m '{message}' && git push --quiet origin main")
+
+    def job(self):
+        """What the steps print, in a fresh clone; without pushing artifacts, which needs a registry."""
+        work = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "work"
+        self.shell(self.folder, f"git clone --quiet {self.remote} {work}")
+        text = (ROOT / "docs/samples/ci/render.yaml").read_text()
+        steps = re.findall(r"^    - name: (.*)\n(?:      if: .*\n)?      run: (?:\|\n((?:        .*\n)+)|(.*)\n)", text, re.M)
+        self.assertEqual(len(steps), text.count(" run: "))
+        return {name: self.shell(work, several or one) for name, several, one in steps if "artifacts" not in name}
+
+    def published(self):
+        return self.shell(self.clone, "git fetch --quiet origin && git ls-tree -r --name-only origin/rendered").splitlines()
+
+    def test_it_publishes_what_is_rendered_and_shows_what_changes(self):
+        self.assertIn("clusters/eks/kustomization.yaml", self.job()["Show what changes"])
+        whole = self.published()
+        self.assertEqual({path.split("/")[1] for path in whole}, set(CLUSTERS))
+        before = self.shell(self.clone, "git rev-parse origin/rendered")
+        self.assertEqual(self.job()["Show what changes"], "", "nothing has changed")
+        self.published()
+        self.assertEqual(self.shell(self.clone, "git rev-parse origin/rendered"), before, "and nothing is committed")
+        # What no document causes any more goes away.
+        (self.clone / "fleet/intents/shop.yaml").unlink()
+        self.push("without the shop")
+        self.assertIn("deleted file", self.job()["Show what changes"])
+        left = self.published()
+        self.assertLess(len(left), len(whole))
+        self.assertFalse([path for path in left if "shop" in path])
 
 
 if __name__ == "__main__":

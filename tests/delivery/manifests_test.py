@@ -55,7 +55,7 @@ class Manifests(unittest.TestCase):
         self.assertGreater(len(samples), 10)
         for sample in [*samples, ROOT / "argocd-cmp/install/admission-policy.yaml"]:
             with self.subTest(sample=str(sample.relative_to(ROOT))):
-                self.assertIn("#", sample.read_text()[:1], "a sample begins with what it is for")
+                self.assertRegex(sample.read_text(), r"\A#(.*\n#)*.*(kubectl|Try it)", "a sample begins with what it is for and how to try it")
                 self.check("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", sample)
 
     def test_the_sidecar_fits_argo_cds_own_repo_server(self):

@@ -345,3 +345,62 @@ fn memory_is_bounded() {
     let first = refused(folder.path(), &[eks, ("MESH_MEMORY_MIB", "lots")]);
     assert_eq!(first, "error: MESH_MEMORY_MIB is not a number of MiB");
 }
+
+#[test]
+fn objects_carry_nothing_that_argo_cd_would_run() {
+    let folder = repository();
+    let annotations = "annotations: {argocd.argoproj.io/hook: PostSync, argocd.argoproj.io/sync-options: Replace=true}";
+    for file in ["inventory/clusters.yaml", "intents/bank.yaml", "intents/shop.yaml", "intents/fleet.yaml"] {
+        let path = folder.path().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let changed = text.replace("metadata: {name:", &format!("metadata: {{{annotations}, name:"));
+        let changed = changed.replace("metadata:\n", &format!("metadata:\n  {annotations}\n"));
+        assert_ne!(text, changed, "{file}");
+        std::fs::write(path, changed).unwrap();
+    }
+    let output = generate(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")]);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), text(&generate(&example(), &[("ARGOCD_ENV_CLUSTER", "eks")]).stdout));
+    for line in text(&output.stdout).lines().filter(|line| line.contains("argocd.argoproj.io/")) {
+        assert!(line.trim_start().starts_with("argocd.argoproj.io/sync-wave: "), "{line}");
+    }
+}
+
+#[test]
+fn surroundings_change_nothing() {
+    let eks = ("ARGOCD_ENV_CLUSTER", "eks");
+    let expected = text(&generate(&example(), &[eks]).stdout);
+    let long = "x".repeat(100_000);
+    for more in [
+        &[("HOME", "/nonexistent"), ("TMPDIR", "/nonexistent"), ("PATH", "")][..],
+        &[("LANG", "tr_TR.UTF-8"), ("LC_ALL", "../../etc"), ("TZ", "/etc/passwd")],
+        &[("RUST_BACKTRACE", "full"), ("RUST_LOG", "trace"), ("RUST_MIN_STACK", "1"), ("NO_COLOR", "")],
+        &[
+            ("ARGOCD_APP_NAME", "../../etc/x\n\u{1b}[2J"),
+            ("ARGOCD_APP_SOURCE_PATH", "/etc"),
+            ("ARGOCD_APP_NAMESPACE", "$(id)"),
+        ],
+        &[("ARGOCD_APP_NAME", &long), ("KUBE_API_VERSIONS", &long), ("ARGOCD_ENV_MESH_MEMORY_MIB", "1")],
+    ] {
+        let output = generate(&example(), &[&[eks], more].concat());
+        assert_eq!((code(&output), text(&output.stdout)), (0, expected.clone()), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn contents_of_other_documents_are_not_shown() {
+    let secret = "cGFzc3dvcmQ6aHVudGVyMg==";
+    for broken in [
+        format!("apiVersion: v1\nkind: Secret\ndata: {{password: {secret}\n"),
+        format!("apiVersion: v1\nkind: Secret\ndata:\n  password: {secret}\n  password: {secret}\n"),
+        format!("apiVersion: v1\nkind: Secret\ndata: &{secret} {{}}\n"),
+        format!("{secret}: [\n"),
+        format!("\"{secret}\n"),
+    ] {
+        let folder = repository();
+        std::fs::write(folder.path().join("secret.yaml"), &broken).unwrap();
+        let output = generate(folder.path(), &[("ARGOCD_ENV_CLUSTER", "eks")]);
+        let shown = text(&output.stderr) + &text(&output.stdout);
+        assert!(!shown.contains(secret), "{broken}: {shown}");
+    }
+}
