@@ -4,7 +4,7 @@ import json
 import shutil
 import unittest
 
-from common import CLUSTERS, KINDS, OURS, ROOT, Live, environment, fleet, folder, kubectl, until, users
+from common import CLUSTERS, KINDS, OURS, ROOT, Live, environment, fleet, folder, kubectl, servers, until, users
 
 
 class Apply(Live):
@@ -181,6 +181,25 @@ class Apply(Live):
             done = self.mesh(verb, code=code)
             self.assertEqual(done.stdout, "")
             self.assertIn("bank.yaml", done.stderr)
+
+    def test_a_folder_for_support_holds_no_secrets(self):
+        kubectl("eks", "delete", "virtualservice", "-n", "bank", "user.mesh.bank.example")
+        path = self.intents / "support"
+        audited = servers() / "eks/audit.log"
+        before = audited.read_text().count("kubectl-mesh/")
+        done = self.mesh("support", "--output-dir", path)
+        self.assertIn("3 clusters, 0 of them could not be asked", done.stderr)
+        texts = {file.name: file.read_text() for file in path.iterdir()}
+        self.assertEqual(set(texts), {"version.json", "findings.json", "explain.json", "status.json", "clusters.json"})
+        facts = {fact["cluster"]: fact for fact in json.loads(texts["clusters.json"])}
+        self.assertEqual(facts["eks"]["istiod"][0]["image"], "istio/pilot:1.31.1")
+        self.assertIn("v1", facts["eks"]["served"]["networking.istio.io"])
+        self.assertIn('"missing"', texts["status.json"])
+        self.assertEqual(audited.read_text().count("kubectl-mesh/"), before, "no Secret was asked for")
+        for user in json.loads((servers() / "kubeconfig").read_text())["users"]:
+            self.assertNotIn(user["user"]["token"], "".join(texts.values()))
+        self.assertIn("cannot make the folder", self.mesh("support", "--output-dir", path, code=1).stderr)
+        self.mesh("apply")
 
     def test_unknown_cluster(self):
         self.assertIn("eks", self.mesh("apply", clusters=["ekss"], code=1).stderr)

@@ -7,7 +7,7 @@ import re
 import subprocess
 import unittest
 
-from common import ROOT, Live, environment, folder, fleet, kubectl, run, servers, until, users
+from common import ROOT, Live, environment, fleet, kubectl, run, servers, until, users
 
 
 class Import(Live):
@@ -20,16 +20,13 @@ class Import(Live):
         known = json.loads((servers() / "kubeconfig").read_text())["clusters"]
         return next(entry["cluster"]["server"] for entry in known if entry["name"] == cluster)
 
-    @contextlib.contextmanager
-    def crds(self, part):
-        """Definitions of a project, in the cluster that plays the hub."""
+    def define(self, part):
+        """Definitions of a project, in the cluster that plays the hub. They stay: a server that has just begun to serve a
+        kind may not be able to stop."""
         path = run(ROOT / "tests/parts/build", "crds").stdout.strip() + f"/{part}.yaml"
-        kubectl("eks", "create", "-f", path)
-        try:
-            kubectl("eks", "wait", "--for=condition=Established", "-f", path, "--timeout=30s")
-            yield
-        finally:
-            kubectl("eks", "delete", "-f", path)
+        names = kubectl("eks", "create", "-f", path, "-o", "jsonpath={.metadata.name}{\"\\n\"}").split()
+        kubectl("eks", "wait", "--for=condition=Established", "-f", path, "--timeout=30s")
+        self.leaves = {("customresourcedefinitions.apiextensions.k8s.io", "", name) for name in names}
 
     def create(self, item):
         kubectl("eks", "create", "-f", "-", input=json.dumps(item))
@@ -81,40 +78,40 @@ class Import(Live):
     def test_import_from_open_cluster_management(self):
         done = self.imported("--from", "ocm", "--context", "eks", code=1)
         self.assertIn("could not find the requested resource", done.stderr)
-        with self.crds("ocm"):
-            self.create({
-                "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
-                "metadata": {"name": "somewhere", "labels": {"tier": "foo", "feature.open-cluster-management.io/addon": "x"}},
-                "spec": {"hubAcceptsClient": True, "managedClusterClientConfigs": [{"url": self.server("cluster-1")}]},
-                "status": {"conditions": [], "version": {},
-                           "clusterClaims": [{"name": "region.open-cluster-management.io", "value": "eu-1"}]},
-            })
-            done = self.imported("--from", "ocm", "--context", "eks")
-            for part in ("name: somewhere", "# ManagedCluster somewhere", "tier: foo", "region: eu-1", "context: cluster-1",
-                         "# claim region.open-cluster-management.io", "trustDomain: cluster-1.bank.example"):
-                self.assertIn(part, done.stdout)
-            self.assertNotIn("addon", done.stdout)
+        self.define("ocm")
+        self.create({
+            "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+            "metadata": {"name": "somewhere", "labels": {"tier": "foo", "feature.open-cluster-management.io/addon": "x"}},
+            "spec": {"hubAcceptsClient": True, "managedClusterClientConfigs": [{"url": self.server("cluster-1")}]},
+            "status": {"conditions": [], "version": {},
+                       "clusterClaims": [{"name": "region.open-cluster-management.io", "value": "eu-1"}]},
+        })
+        done = self.imported("--from", "ocm", "--context", "eks")
+        for part in ("name: somewhere", "# ManagedCluster somewhere", "tier: foo", "region: eu-1", "context: cluster-1",
+                     "# claim region.open-cluster-management.io", "trustDomain: cluster-1.bank.example"):
+            self.assertIn(part, done.stdout)
+        self.assertNotIn("addon", done.stdout)
 
     def test_import_from_cluster_profiles(self):
         done = self.imported("--from", "cluster-profile", "--context", "eks", code=1)
         self.assertIn("could not find the requested resource", done.stderr)
-        with self.crds("cluster-inventory"):
-            profile = {
-                "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile",
-                "metadata": {"name": "other", "namespace": "bank", "labels": {"tier": "foo", "x-k8s.io/cluster-manager": "x"}},
-                "spec": {"displayName": "other", "clusterManager": {"name": "x"}},
-                "status": {"conditions": [], "version": {},
-                           "properties": [{"name": "region.open-cluster-management.io", "value": "eu-2"}],
-                           "accessProviders": [{"name": "x", "cluster": {"server": self.server("cluster-2")}}]},
-            }
-            self.create(profile)
-            done = self.imported("--from", "cluster-profile", "--context", "eks")
-            for part in ("name: other", "# ClusterProfile other", "tier: foo", "region: eu-2", "context: cluster-2",
-                         "trustDomain: cluster-2.bank.example"):
-                self.assertIn(part, done.stdout)
-            self.assertNotIn("x-k8s.io", done.stdout)
-            empty = self.imported("--from", "cluster-profile", "--context", "eks", "-n", "shop", code=1)
-            self.assertIn("the source knows no clusters", empty.stderr)
+        self.define("cluster-inventory")
+        profile = {
+            "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile",
+            "metadata": {"name": "other", "namespace": "bank", "labels": {"tier": "foo", "x-k8s.io/cluster-manager": "x"}},
+            "spec": {"displayName": "other", "clusterManager": {"name": "x"}},
+            "status": {"conditions": [], "version": {},
+                       "properties": [{"name": "region.open-cluster-management.io", "value": "eu-2"}],
+                       "accessProviders": [{"name": "x", "cluster": {"server": self.server("cluster-2")}}]},
+        }
+        self.create(profile)
+        done = self.imported("--from", "cluster-profile", "--context", "eks")
+        for part in ("name: other", "# ClusterProfile other", "tier: foo", "region: eu-2", "context: cluster-2",
+                     "trustDomain: cluster-2.bank.example"):
+            self.assertIn(part, done.stdout)
+        self.assertNotIn("x-k8s.io", done.stdout)
+        empty = self.imported("--from", "cluster-profile", "--context", "eks", "-n", "shop", code=1)
+        self.assertIn("the source knows no clusters", empty.stderr)
 
     def test_contexts_that_do_not_exist(self):
         self.assertIn('context "nowhere" does not exist', self.imported("--from", "ocm", "--context", "nowhere", code=1).stderr)

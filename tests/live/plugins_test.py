@@ -7,7 +7,7 @@ import os
 import pathlib
 import unittest
 
-from common import BIN, CLUSTERS, KINDS, OURS, Live, environment, folder, identity, kubectl, run
+from common import BIN, CLUSTERS, Live, environment, identity, kubectl, run
 
 # Word, document, the kinds of objects, and what can be removed without breaking the fleet.
 PLUGINS = {
@@ -139,6 +139,12 @@ class Forms(Live):
             with self.subTest(template=template):
                 self.assertEqual((ours.returncode, ours.stdout), (theirs.returncode, theirs.stdout), f"{theirs.stderr}{ours.stderr}")
 
+    def test_render_pipes_into_kubectl(self):
+        manifests = self.mesh("render", clusters=["eks"]).stdout
+        done = kubectl("eks", "apply", "--server-side", "--dry-run=server", "--field-manager=other", "--force-conflicts", "-f", "-",
+                       input=manifests)
+        self.assertEqual(done.count("serverside-applied (server dry run)"), len(self.rendered("eks")))
+
     def test_results_of_apply(self):
         kubectl("eks", "delete", "virtualservice", "-n", "bank", "user.mesh.bank.example")
         names = self.mesh("apply", "-o", "name", "--dry-run=server").stdout
@@ -160,7 +166,9 @@ class Forms(Live):
         template = "jsonpath={range [*]}{.cluster}: {.objects[?(@.state=='missing')].name}{\"\\n\"}{end}"
         self.assertIn("eks: user.mesh.bank.example\n", self.mesh("status", "-o", template).stdout)
         self.assertIn("state: missing\n", self.mesh("status", "-o", "yaml").stdout)
-        self.assertIn("CONTEXT", self.mesh("status", "-o", "wide").stdout)
+        self.assertRegex(self.mesh("status", "-o", "wide").stdout, r"^CLUSTER .* CONTEXT\n")
+        waited = self.mesh("status", "--wait", "--timeout", "1s", code=1)
+        self.assertIn("error: timed out waiting for the condition", waited.stderr)
         self.assertNotIn("CLUSTER", self.mesh("status", "--no-headers").stdout)
         refused = self.mesh("status", "-o", "tabel", code=1).stderr
         self.assertIn('unable to match a printer suitable for the output format "tabel", allowed formats are: table,wide', refused)

@@ -15,6 +15,7 @@ mod requirements;
 mod revision;
 mod schema;
 mod status;
+mod support;
 mod version;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -59,6 +60,7 @@ enum Verb {
     Status(status::Args),
     Clusters(clusters::Args),
     Discover(discover::Args),
+    Support(support::Args),
     Schema(schema::Args),
     Completion(completion::Args),
     Version(version::Args),
@@ -96,6 +98,7 @@ fn dispatch(cli: &Cli) -> Outcome {
         Verb::Status(args) => status::run(&cli.input, args),
         Verb::Clusters(args) => clusters::run(&cli.input, args),
         Verb::Discover(args) => discover::run(&cli.input, args),
+        Verb::Support(args) => support::run(&cli.input, args),
         Verb::Schema(args) => schema::run(args),
         Verb::Completion(args) => completion::run(Cli::command(), args),
         Verb::Version(args) => version::run(args),

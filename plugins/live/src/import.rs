@@ -190,8 +190,9 @@ async fn from_argo_cd(hub: &Api, namespace: &str, connections: &Connections) -> 
             }
         };
         let text = |key: &str| {
-            let bytes: Option<ByteString> = serde_json::from_value(values[key].clone()).ok();
-            bytes.and_then(|bytes| String::from_utf8(bytes.0).ok())
+            let encoded = values.get(key).filter(|value| value.is_string())?;
+            let bytes: ByteString = serde_json::from_value(encoded.clone()).ok()?;
+            String::from_utf8(bytes.0).ok()
         };
         let (name, server) = (text("name").unwrap_or_else(|| secret_name.clone()), text("server"));
         Ok(Known {

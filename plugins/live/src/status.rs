@@ -1,7 +1,7 @@
 //! `status`: where each cluster stands, who changed what, and what Istio says about the objects.
 
 use crate::api::{Api, Error};
-use crate::connect::duration;
+use crate::connect::{Connections, duration};
 use crate::fields::{Change, Owner};
 use crate::fleet::{self, Target, Targets};
 use crate::survey::{Key, State, Survey, survey};
@@ -36,7 +36,7 @@ pub struct Flags {
 /// Where a cluster stands.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ClusterStatus {
+pub(crate) struct ClusterStatus {
     cluster: String,
     context: String,
     /// Why the cluster could not be read, or a kind in it.
@@ -90,15 +90,9 @@ pub fn status(input: &Input, args: &Flags, kinds: &[Kind]) -> Outcome {
     let targets = args.targets.render(&world, kinds)?;
     let connections = args.targets.connect.connections()?;
     let started = Instant::now();
-    let work = async |api: &Api, target: &Target| survey(api, &target.objects, kinds, true).await;
     let (clusters, timed_out) = fleet::block_on(async {
         loop {
-            let mut clusters = Vec::new();
-            fleet::each(&targets, &connections, work, |target, result| {
-                clusters.push(of_cluster(target, result));
-                Ok(())
-            })
-            .await?;
+            let clusters = of_clusters(&targets, &connections, kinds).await?;
             let good = clusters.iter().all(ClusterStatus::is_good);
             if good || !args.wait {
                 return Ok((clusters, false));
@@ -125,6 +119,26 @@ pub fn status(input: &Input, args: &Flags, kinds: &[Kind]) -> Outcome {
     }
     let unread = clusters.iter().any(|cluster| !cluster.errors.is_empty());
     if timed_out || unread { Err(Failure::Printed(1)) } else { Ok(0) }
+}
+
+/// Looks at all clusters.
+///
+/// # Errors
+///
+/// None of the clusters' own: those are part of the answer.
+pub(crate) async fn of_clusters(
+    targets: &[Target],
+    connections: &Connections,
+    kinds: &[Kind],
+) -> anyhow::Result<Vec<ClusterStatus>> {
+    let mut clusters = Vec::new();
+    let work = async |api: &Api, target: &Target| survey(api, &target.objects, kinds, true).await;
+    fleet::each(targets, connections, work, |target, result| {
+        clusters.push(of_cluster(target, result));
+        Ok(())
+    })
+    .await?;
+    Ok(clusters)
 }
 
 fn of_cluster(target: &Target, result: Result<Survey, Error>) -> ClusterStatus {

@@ -48,7 +48,22 @@ fn every_trap_is_kept_away_by_something_that_exists() {
     }
 }
 
-/// The names of all functions in tests, in Rust and Go.
+#[test]
+fn every_manner_is_seen_by_something_that_exists() {
+    let page = std::fs::read_to_string(tests().join("../docs/kubectl-manners.md")).unwrap();
+    let functions = functions();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert_eq!(rows.len(), 20);
+    for row in rows {
+        let seen = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap();
+        assert!(seen.contains('`') || seen.contains("]("), "not seen: {row}");
+        for test in seen.split('`').skip(1).step_by(2) {
+            assert!(functions.contains(test), "there is no {test}");
+        }
+    }
+}
+
+/// The names of all functions in tests, in Rust, Go and Python.
 fn functions() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut open = vec![tests()];
@@ -57,11 +72,11 @@ fn functions() -> BTreeSet<String> {
             open.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
             continue;
         }
-        if path.extension().is_none_or(|extension| extension != "rs" && extension != "go") {
+        if path.extension().is_none_or(|extension| !["rs", "go", "py"].iter().any(|known| extension == *known)) {
             continue;
         }
         for line in std::fs::read_to_string(&path).unwrap().lines() {
-            let name = line.strip_prefix("fn ").or_else(|| line.strip_prefix("func "));
+            let name = ["fn ", "func ", "    def "].iter().find_map(|keyword| line.strip_prefix(keyword));
             names.extend(name.and_then(|rest| rest.split('(').next()).map(str::to_owned));
         }
     }

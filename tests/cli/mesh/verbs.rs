@@ -203,6 +203,16 @@ fn a_misused_command_line_is_told() {
 }
 
 #[test]
+fn cluster_is_the_first_column() {
+    for arguments in [&["explain"][..], &["clusters", "list"], &["clusters", "list", "-o", "wide"]] {
+        let output = run(MESH, &example(), arguments);
+        assert!(text(&output.stdout).starts_with("CLUSTER   "), "{arguments:?}");
+    }
+    let names = text(&run(MESH, &example(), &["clusters", "list", "-o", "jsonpath={[*].name}"]).stdout);
+    assert_eq!(names, "canary-1 cluster-1 cluster-2 eks wine");
+}
+
+#[test]
 fn nothing_is_coloured_for_programs() {
     for arguments in
         [&["--help"][..], &["explain"], &["check"], &["clusters", "list"], &["render", "--cluster", "nobody"]]
