@@ -172,11 +172,9 @@ fn removal(documents: &[Value], texts: &[Text], rendered: &Rendered, problems: &
             let marker = key.0 == "ConfigMap";
             // Callers that agree share one object, and imported objects move home when a namespace is gone: what is new
             // is about a host that the document had a part in.
-            let about = host(&key.2);
+            let about = host(key);
             let moved = before.is_none()
-                && rendered[cluster]
-                    .iter()
-                    .any(|((_, _, name), object)| host(name) == about && object.intents.contains(&id));
+                && rendered[cluster].iter().any(|(key, object)| host(key) == about && object.intents.contains(&id));
             if !(named || marker || moved || before.is_none() && may_prevent(document)) {
                 let what = if before.is_some() { "changes" } else { "creates" };
                 problems.push(format!("without {id}: {what} {cluster} {key:?}, which does not name it"));
@@ -185,9 +183,10 @@ fn removal(documents: &[Value], texts: &[Text], rendered: &Rendered, problems: &
     }
 }
 
-/// The host that an object is named after.
-fn host(name: &str) -> &str {
-    [".local", ".remote", ".name"].iter().find_map(|role| name.strip_suffix(role)).unwrap_or(name)
+/// The host that an object is named after. Only entries have a role behind it, and a host may end like one.
+fn host((kind, _, name): &(String, String, String)) -> &str {
+    let roles: &[&str] = if kind == "ServiceEntry" { &[".local", ".remote", ".name"] } else { &[] };
+    roles.iter().find_map(|role| name.strip_suffix(role)).unwrap_or(name)
 }
 
 /// Whether a document can keep something from being rendered: by removing candidates or by taking what others set.
