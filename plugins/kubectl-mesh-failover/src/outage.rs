@@ -72,7 +72,7 @@ mod tests {
         Route {
             units: mesh::resolve::units::Units::default(),
             shares: Box::new([Share { clusters: vec![ClusterId(3), ClusterId(4)], percent: 20 }]),
-            tiers: [clusters(&[0]), Clusters::NONE, clusters(&[1, 2])].into_iter().collect(),
+            tiers: [clusters(&[0]), Clusters::NONE, clusters(&[1, 2])].as_slice().into(),
             removed: Box::default(),
             mirror: Box::default(),
         }

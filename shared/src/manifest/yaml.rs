@@ -16,7 +16,7 @@ pub(super) fn write<T: Serialize>(out: &mut String, value: &T) -> Result<(), Uns
 
 /// A value that objects never hold.
 #[derive(Debug)]
-pub(super) struct Unsupported(String);
+pub(super) struct Unsupported(Box<str>);
 
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,12 +28,12 @@ impl std::error::Error for Unsupported {}
 
 impl ser::Error for Unsupported {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(message.to_string())
+        Self(message.to_string().into())
     }
 }
 
 fn unsupported<T>(what: &str) -> Result<T, Unsupported> {
-    Err(Unsupported(format!("manifests hold no {what}")))
+    Err(Unsupported(format!("manifests hold no {what}").into()))
 }
 
 /// What has been written in front of a value on its line.

@@ -2,7 +2,7 @@
 
 use super::subject::Subject;
 use super::units::Units;
-use super::{Reason, Removed, Route, Share};
+use super::{Reason, Removed, Route, Share, Tiers};
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::fleet::{ClusterId, Clusters, GuardrailVerb, Origin};
 use crate::intent::traffic::Unit;
@@ -49,7 +49,7 @@ pub(super) fn route(subject: &Subject<'_>, units: Units, place: Place, label: &s
     removed.sort_by_key(|removed| removed.cluster);
 
     let mirror = mirror(subject, &units, &usable, place, label, found);
-    let tiers = tiers.into_iter().collect();
+    let tiers = Tiers::from(tiers.as_slice());
     let route = Route { units, shares: shares.into(), tiers, removed: removed.into(), mirror };
     if !route.is_served() && !runs.is_empty() {
         report_unserved(subject, &route, place, label, found);

@@ -122,15 +122,15 @@ impl Tiers {
     }
 }
 
-impl FromIterator<Clusters> for Tiers {
-    fn from_iter<I: IntoIterator<Item = Clusters>>(tiers: I) -> Self {
-        let mut clusters = Vec::new();
-        let ends = tiers.into_iter().map(|tier| {
+impl From<&[Clusters]> for Tiers {
+    fn from(tiers: &[Clusters]) -> Self {
+        let mut clusters = Vec::with_capacity(tiers.iter().map(Clusters::len).sum());
+        let mut ends = Vec::with_capacity(tiers.len());
+        for tier in tiers {
             clusters.extend(tier.iter());
-            u16::try_from(clusters.len()).expect("at most MAX_CLUSTERS")
-        });
-        let ends = ends.collect();
-        Self { clusters: clusters.into(), ends }
+            ends.push(u16::try_from(clusters.len()).expect("at most MAX_CLUSTERS"));
+        }
+        Self { clusters: clusters.into(), ends: ends.into() }
     }
 }
 
