@@ -1,34 +1,27 @@
 //! `check`: findings for people, for programs, for code scanning and for pull requests.
 
+use crate::output::Form;
 use mesh::diagnostic::{Code, Diagnostic, Severity, codes};
 use mesh::source::{File, Place};
 use mesh_files::report;
 use serde_json::{Value as Json, json};
 
-/// A form in which findings are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// Text for people.
-    Table,
-    /// A JSON list.
-    Json,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// Annotations of GitHub workflows.
-    Github,
-}
-
 /// The findings in this form.
-#[must_use]
-pub fn render(files: &[File], found: &[Diagnostic], format: Format) -> String {
-    match format {
-        Format::Table => report::findings(files, found, Severity::Note, usize::MAX) + &report::summary(found) + "\n",
-        Format::Json => {
-            format!("{:#}\n", Json::Array(found.iter().map(|diagnostic| finding(files, diagnostic)).collect()))
+///
+/// # Errors
+///
+/// If a template does not fit them.
+pub fn render(files: &[File], found: &[Diagnostic], form: &Form) -> anyhow::Result<String> {
+    Ok(match form {
+        Form::Own("sarif") => format!("{:#}\n", sarif(files, found)),
+        Form::Own(_) => found.iter().map(|diagnostic| annotation(files, diagnostic)).collect(),
+        form => {
+            let list: Vec<Json> = found.iter().map(|diagnostic| finding(files, diagnostic)).collect();
+            form.of(&list)?.unwrap_or_else(|| {
+                report::findings(files, found, Severity::Note, usize::MAX) + &report::summary(found) + "\n"
+            })
         }
-        Format::Sarif => format!("{:#}\n", sarif(files, found)),
-        Format::Github => found.iter().map(|diagnostic| annotation(files, diagnostic)).collect(),
-    }
+    })
 }
 
 fn path(files: &[File], place: Place) -> &str {

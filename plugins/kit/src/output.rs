@@ -23,6 +23,8 @@ pub enum Form {
     Name,
     /// What a template makes of the JSON.
     JsonPath(Template),
+    /// A form of this command alone.
+    Own(&'static str),
 }
 
 impl Form {
@@ -36,7 +38,7 @@ impl Form {
             Self::Yaml => Some(to_yaml(value)),
             Self::Json => Some(format!("{}\n", serde_json::to_string_pretty(value)?)),
             Self::JsonPath(template) => Some(template.render(&serde_json::to_value(value)?)?),
-            Self::Table | Self::Wide | Self::Name => None,
+            Self::Table | Self::Wide | Self::Name | Self::Own(_) => None,
         })
     }
 }
@@ -51,6 +53,12 @@ pub const LIST: Forms = Forms(&["table", "wide", "yaml", "json", "name", JSONPAT
 pub const ROWS: Forms = Forms(&["table", "yaml", "json", JSONPATH]);
 /// Forms of an answer.
 pub const ANSWER: Forms = Forms(&["text", "yaml", "json", JSONPATH]);
+/// Forms of findings: `sarif` for code scanning (SARIF 2.1.0), `github` for annotations of its workflows.
+pub const FINDINGS: Forms = Forms(&["table", "yaml", "json", "sarif", "github", JSONPATH]);
+/// Forms of a change: `diff` shows each line of each object.
+pub const CHANGE: Forms = Forms(&["table", "wide", "diff", "yaml", "json", JSONPATH]);
+/// Forms of a drawing.
+pub const DRAWING: Forms = Forms(&["mermaid", "dot", "yaml", "json", JSONPATH]);
 /// Forms of objects.
 pub const OBJECTS: Forms = Forms(&["yaml", "json", "name", JSONPATH]);
 
@@ -58,18 +66,19 @@ const JSONPATH: &str = "jsonpath=";
 
 impl Forms {
     fn form(self, word: &str) -> Result<Form, String> {
-        let known = self.0.iter().any(|form| *form == word || *form == JSONPATH && word.starts_with(JSONPATH));
-        match (known, word) {
-            (true, "table" | "text") => Ok(Form::Table),
-            (true, "wide") => Ok(Form::Wide),
-            (true, "yaml") => Ok(Form::Yaml),
-            (true, "json") => Ok(Form::Json),
-            (true, "name") => Ok(Form::Name),
-            (true, template) => Template::parse(template.strip_prefix(JSONPATH).unwrap_or_default())
+        let known = self.0.iter().find(|form| **form == word || **form == JSONPATH && word.starts_with(JSONPATH));
+        match known.copied() {
+            Some("table" | "text") => Ok(Form::Table),
+            Some("wide") => Ok(Form::Wide),
+            Some("yaml") => Ok(Form::Yaml),
+            Some("json") => Ok(Form::Json),
+            Some("name") => Ok(Form::Name),
+            Some(JSONPATH) => Template::parse(word.strip_prefix(JSONPATH).unwrap_or_default())
                 .map(Form::JsonPath)
                 .map_err(|error| format!("{error:#}")),
-            (false, other) => Err(format!(
-                "unable to match a printer suitable for the output format \"{other}\", allowed formats are: {}",
+            Some(own) => Ok(Form::Own(own)),
+            None => Err(format!(
+                "unable to match a printer suitable for the output format \"{word}\", allowed formats are: {}",
                 self.0.join(",")
             )),
         }
@@ -104,7 +113,7 @@ pub fn objects(objects: &[Object], form: &Form) -> anyhow::Result<String> {
         Form::Json => to_json(objects),
         Form::Name => objects.iter().map(|object| object.qualified_name() + "\n").collect(),
         Form::JsonPath(template) => template.render(&serde_json::from_str::<Json>(&to_json(objects))?)?,
-        Form::Yaml | Form::Table | Form::Wide => to_yaml_stream(objects),
+        Form::Yaml | Form::Table | Form::Wide | Form::Own(_) => to_yaml_stream(objects),
     })
 }
 

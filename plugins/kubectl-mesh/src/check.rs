@@ -1,8 +1,9 @@
 //! `check`: everything that is wrong with the documents, and the page of each code.
 
 use mesh::diagnostic::{Severity, codes, did_you_mean};
-use mesh_kit::findings::{self, Format};
+use mesh_kit::findings;
 use mesh_kit::input::Input;
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Failure, Outcome};
 
 /// Say what is wrong with the documents, and what to write instead
@@ -15,9 +16,9 @@ Examples:
   kubectl mesh check -f fleet/ -o sarif > mesh.sarif
   kubectl mesh check --explain MESH402")]
 pub(crate) struct Args {
-    /// The form of the output
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    /// The form of the output; `sarif` is for code scanning, `github` for annotations of its workflows
+    #[arg(short, long, value_parser = output::FINDINGS, default_value = "table")]
+    output: Form,
     /// The least severity that makes the check fail
     #[arg(long, value_enum, default_value = "error", value_name = "SEVERITY")]
     fail_on: FailOn,
@@ -57,7 +58,7 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     }
     let world = input.world();
     let found = world.check();
-    run::print(&findings::render(&world.files, &found, args.output))?;
+    run::print(&findings::render(&world.files, &found, &args.output)?)?;
     // A file that cannot be opened keeps the check from running; a document that is wrong is what it looks for.
     if found.iter().any(|finding| finding.code == &codes::UNREADABLE) {
         return Ok(2);

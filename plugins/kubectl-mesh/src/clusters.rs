@@ -104,7 +104,7 @@ fn list(world: &mesh::World, args: &List) -> anyhow::Result<String> {
                 .collect();
             args.output.of(&list)?.unwrap_or_default()
         }
-        Form::Table | Form::Wide => {
+        Form::Table | Form::Wide | Form::Own(_) => {
             let wide = args.output == Form::Wide;
             let mut headers = vec!["CLUSTER", "REGION", "NETWORK", "MESH", "VERSION", "GATEWAY", "DRAINED", "SERVICES"];
             if wide {

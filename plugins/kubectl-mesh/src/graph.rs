@@ -3,6 +3,7 @@
 use mesh::explain::{Row, Service, rows};
 use mesh::resolve::Edge;
 use mesh_kit::input::{self, Calls, Input};
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Outcome};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,15 +28,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
     /// The form of the output
-    #[arg(short, long, value_enum, default_value = "mermaid")]
-    output: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Mermaid,
-    Dot,
-    Json,
+    #[arg(short, long, value_parser = output::DRAWING, default_value = "mermaid")]
+    output: Form,
 }
 
 /// The documented form of `graph -o json`.
@@ -77,10 +71,10 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     let place = args.cluster.as_deref().map(|name| input::cluster(fleet, name)).transpose()?;
     let keep = |edge: &Edge| chosen.holds(edge) && place.is_none_or(|place| edge.cluster == place);
     let graph = Graph::of(&rows(&world.effective, &world.files, keep));
-    run::print(&match args.output {
-        Format::Json => serde_json::to_string_pretty(&graph)? + "\n",
-        Format::Mermaid => graph.mermaid(),
-        Format::Dot => graph.dot(),
+    run::print(&match (args.output.of(&graph)?, &args.output) {
+        (Some(text), _) => text,
+        (None, Form::Own("dot")) => graph.dot(),
+        (None, _) => graph.mermaid(),
     })?;
     Ok(code)
 }

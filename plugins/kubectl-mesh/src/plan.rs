@@ -6,6 +6,7 @@ use mesh::source::Limits;
 use mesh_files::Bounds;
 use mesh_kit::effect::{ClusterChange, Effect};
 use mesh_kit::input::{self, Input};
+use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Failure, Outcome};
 use std::path::{Path, PathBuf};
 
@@ -30,16 +31,8 @@ pub(crate) struct Args {
     /// What is wanted: a folder, or a Git revision; the files of -f if it is left out
     target: Option<String>,
     /// table: callers, access, and how many objects; wide: each object; diff: each line of each object
-    #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Wide,
-    Diff,
-    Json,
+    #[arg(short, long, value_parser = output::CHANGE, default_value = "table")]
+    output: Form,
 }
 
 pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
@@ -49,15 +42,15 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
         None => input.right_world()?,
     };
     let effect = Effect::between(&before, &after);
-    let text = match args.output {
-        Format::Json => serde_json::to_string_pretty(&effect)? + "\n",
-        Format::Diff => diff(&effect.clusters),
-        Format::Table | Format::Wide if effect.is_empty() => {
+    let text = match (args.output.of(&effect)?, &args.output) {
+        (Some(text), _) => text,
+        (None, Form::Own(_)) => diff(&effect.clusters),
+        (None, _) if effect.is_empty() => {
             eprintln!("No effect on the fleet.");
             String::new()
         }
-        Format::Table => effect.to_text(),
-        Format::Wide => effect.to_text() + "\n" + &list(&effect.clusters),
+        (None, Form::Wide) => effect.to_text() + "\n" + &list(&effect.clusters),
+        (None, _) => effect.to_text(),
     };
     run::print(&text)?;
     Ok(0)

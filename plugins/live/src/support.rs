@@ -8,8 +8,9 @@ use anyhow::Context;
 use mesh::explain::rows;
 use mesh::intent::API_VERSION;
 use mesh::manifest::Kind;
-use mesh_kit::findings::{self, Format};
+use mesh_kit::findings;
 use mesh_kit::input::Input;
+use mesh_kit::output::Form;
 use mesh_kit::run::{Failure, Outcome};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -36,7 +37,7 @@ pub fn support(input: &Input, args: &Flags) -> Outcome {
     fs::create_dir(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     write(folder, "version.json", &json!({"version": env!("CARGO_PKG_VERSION"), "apiVersion": API_VERSION}))?;
     let world = input.world();
-    let found = findings::render(&world.files, &world.check(), Format::Json);
+    let found = findings::render(&world.files, &world.check(), &Form::Json)?;
     fs::write(folder.join("findings.json"), found)?;
     write(folder, "explain.json", &rows(&world.effective, &world.files, |_| true))?;
     if world.found.has_errors() {

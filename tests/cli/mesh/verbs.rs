@@ -129,6 +129,8 @@ fn findings_have_forms_for_programs() {
     assert!(github.starts_with("::error file=fleet/services.yaml,line=3,col=18,title=MESH110"), "{github}");
     assert_eq!(github.lines().count(), 1);
 
+    assert_eq!(check("jsonpath={[*].code}"), "MESH110");
+
     let clean = run(MESH, &example(), &["check", "-o", "json"]);
     assert_eq!(code(&clean), 0);
     assert!(serde_json::from_slice::<Value>(&clean.stdout).unwrap().is_array());

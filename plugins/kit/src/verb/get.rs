@@ -102,8 +102,8 @@ pub fn run(input: &Input, flags: &Flags, kind: Kind, columns: &Columns) -> Outco
         }
         Form::Json => format!("{:#}\n", json_of(&shown, !flags.names.is_empty())),
         Form::JsonPath(template) => template.render(&json_of(&shown, !flags.names.is_empty()))?,
-        Form::Table | Form::Wide if shown.is_empty() => String::new(),
-        Form::Table | Form::Wide => table(&world, &shown, columns, flags),
+        Form::Table | Form::Wide | Form::Own(_) if shown.is_empty() => String::new(),
+        Form::Table | Form::Wide | Form::Own(_) => table(&world, &shown, columns, flags),
     };
     run::print(&text)?;
     if let Some(name) = missing.first() {
