@@ -15,13 +15,16 @@ pub fn render(files: &[File], found: &[Diagnostic], form: &Form) -> anyhow::Resu
     Ok(match form {
         Form::Own("sarif") => format!("{:#}\n", sarif(files, found)),
         Form::Own(_) => found.iter().map(|diagnostic| annotation(files, diagnostic)).collect(),
-        form => {
-            let list: Vec<Json> = found.iter().map(|diagnostic| finding(files, diagnostic)).collect();
-            form.of(&list)?.unwrap_or_else(|| {
-                report::findings(files, found, Severity::Note, usize::MAX) + &report::summary(found) + "\n"
-            })
-        }
+        form => form.of(&list(files, found))?.unwrap_or_else(|| {
+            report::findings(files, found, Severity::Note, usize::MAX) + &report::summary(found) + "\n"
+        }),
     })
+}
+
+/// The findings for programs.
+#[must_use]
+pub fn list(files: &[File], found: &[Diagnostic]) -> Vec<Json> {
+    found.iter().map(|diagnostic| finding(files, diagnostic)).collect()
 }
 
 fn path(files: &[File], place: Place) -> &str {

@@ -59,6 +59,8 @@ pub const FINDINGS: Forms = Forms(&["table", "yaml", "json", "sarif", "github", 
 pub const CHANGE: Forms = Forms(&["table", "wide", "diff", "yaml", "json", JSONPATH]);
 /// Forms of a drawing.
 pub const DRAWING: Forms = Forms(&["mermaid", "dot", "yaml", "json", JSONPATH]);
+/// Forms of what only programs read.
+pub const DATA: Forms = Forms(&["json", "yaml", JSONPATH]);
 /// Forms of objects.
 pub const OBJECTS: Forms = Forms(&["yaml", "json", "name", JSONPATH]);
 

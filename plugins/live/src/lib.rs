@@ -10,7 +10,7 @@
 //! | [`fleet`] | the same work in many clusters at once, one failing without the others |
 //! | [`order`] | what other clusters need stands before it is used |
 //! | [`diff`], [`apply`], [`status`] | the verbs about objects |
-//! | [`support`] | a folder for somebody who helps |
+//! | [`support`] | a document for somebody who helps |
 //! | [`plugin`] | what the plugins for one kind of document have in common |
 //! | [`import`], [`discover`] | the inventory and the places of services, written by themselves |
 
