@@ -216,7 +216,7 @@ def identity(item):
     return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
-def until(condition, seconds=30):
+def until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

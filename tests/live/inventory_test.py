@@ -179,7 +179,7 @@ class Discover(Live):
                 fleet("start", "cluster-1")
                 # Before anyone watches again.
                 self.move("cluster-1", "cluster-2")
-                until(lambda: self.places("order") == ["cluster-2"], 60)
+                until(lambda: self.places("order") == ["cluster-2"])
                 self.assertIn("cluster-1: watched again", log.read_text())
             finally:
                 watching.terminate()
