@@ -59,4 +59,6 @@ fn there_are_many_kinds_of_defects() {
     let names: std::collections::BTreeSet<&str> = all().map(|defect| defect.name).collect();
     assert_eq!(names.len(), all().count());
     assert!(all().count() >= 100);
+    let codes: std::collections::BTreeSet<&str> = all().map(|defect| defect.code.id).collect();
+    assert!(codes.len() >= 74, "{}", codes.len());
 }
