@@ -18,8 +18,10 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -54,6 +56,7 @@ def servers():
     """The fleet's folder. One fleet serves all tests."""
     path = folder() / "servers"
     atexit.register(run, FLEET, "--dir", path, "down")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # else servers would outlive a run that takes too long
     done = run(FLEET, "--dir", path, "up", "--clusters", ",".join(CLUSTERS))
     if done.returncode:
         raise RuntimeError(f"the fleet does not start: {done.stderr}")
