@@ -1,8 +1,8 @@
 //! Writes YAML that every reader takes back unchanged, in kubectl's style. A string is plain only if it begins with a
 //! letter or `/` and holds nothing that has a meaning anywhere in YAML 1.1 or 1.2; every other string is quoted.
 //!
-//! The project's libraries for YAML either misquote for Go's reader or cost several times what everything else does
-//! (docs/performance.md); what is written here is only ever what JSON can hold.
+//! Libraries for YAML either misquote for Go's reader or take eight times as many instructions (docs/performance.md); what
+//! is written here is only ever what JSON can hold.
 
 use serde::ser::{
     self, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeTuple, Serializer,
