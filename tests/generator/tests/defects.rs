@@ -8,7 +8,7 @@ use fleet_generator::world::world_of;
 const FLEETS: u64 = 60;
 
 /// More fleets would only repeat what these show.
-const MOST: u32 = 20;
+const MOST: u32 = 8;
 
 #[test]
 fn diagnostics_name_the_place_of_the_defect() {
