@@ -62,21 +62,21 @@ func fleet() []object {
 			}
 		}
 		if text != "" && len(matches) < 90 {
-			matches = append(matches, object{"headers": object{"x-try": object{"exact": text}}, "path": object{"exact": "/" + text}})
+			matches = append(matches, object{"headers": object{"x-try": object{"exact": text}}, "path": object{"exact": "/" + inPath(text)}})
 		}
 		if !strings.ContainsAny(text, "*{} \t") {
-			paths = append(paths, "/"+text)
+			paths = append(paths, "/"+inPath(text))
 		}
 	}
-	cluster := func(name string) object {
+	cluster := func(name, address string) object {
 		return document("Cluster", "", name, object{
 			"region": "here", "network": name, "mesh": object{"trustDomain": name + ".example"},
-			"gateway": object{"address": "192.0.2.1", "selector": object{"on": "yes", "1": ""}},
+			"gateway": object{"address": address, "selector": object{"on": "yes", "1": ""}},
 		})
 	}
 	ports := list{object{"name": "http", "port": 8080}}
 	return []object{
-		cluster("one"), cluster("two"),
+		cluster("one", "192.0.2.1"), cluster("two", "192.0.2.2"),
 		document("MeshService", "on", "a", object{"clusters": "all", "ports": ports, "dependsOn": list{object{"service": "b"}}}),
 		document("MeshService", "on", "b", object{
 			"clusters": "all", "ports": ports, "workload": object{"selector": labels},
@@ -92,6 +92,11 @@ func fleet() []object {
 			"to": object{"service": "b"}, "allow": list{object{"from": list{"dependents"}, "paths": paths}},
 		}),
 	}
+}
+
+// A path ends before these two.
+func inPath(text string) string {
+	return strings.NewReplacer("?", "", "#", "").Replace(text)
 }
 
 func program(t *testing.T) string {
