@@ -84,19 +84,28 @@ impl World {
     ///
     /// The findings of the run, if one of them is an error.
     pub fn render(&self, cluster: ClusterId) -> Result<Rendered, Vec<Diagnostic>> {
+        let (objects, own) = self.emit(cluster);
         let mut found = self.found.clone();
-        let objects = if found.has_errors() { Vec::new() } else { emit::render(&self.effective, cluster, &mut found) };
+        found.extend(own);
         if found.has_errors() { Err(found.sorted()) } else { Ok(Rendered { objects, found: found.sorted() }) }
+    }
+
+    /// What the backend makes of one cluster, and what only it found: for those who render many clusters and tell once what
+    /// is known of the whole run. Nothing is made of documents with errors, and what goes with an error is incomplete.
+    #[must_use]
+    pub fn emit(&self, cluster: ClusterId) -> (Vec<Object>, Diagnostics) {
+        let mut own = Diagnostics::default();
+        let objects =
+            if self.found.has_errors() { Vec::new() } else { emit::render(&self.effective, cluster, &mut own) };
+        (objects, own)
     }
 
     /// The findings of the whole run, those of every cluster's backend included.
     #[must_use]
     pub fn check(&self) -> Vec<Diagnostic> {
         let mut found = self.found.clone();
-        if !found.has_errors() {
-            for (cluster, _) in self.effective.fleet.cluster_ids() {
-                drop(emit::render(&self.effective, cluster, &mut found));
-            }
+        for (cluster, _) in self.effective.fleet.cluster_ids() {
+            found.extend(self.emit(cluster).1);
         }
         found.sorted()
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use mesh::World;
-use mesh::diagnostic::{Diagnostic, Diagnostics, Severity};
+use mesh::diagnostic::{Diagnostic, Severity};
 use mesh::fleet::ClusterId;
 use mesh_kit::folder::{Layout, Staged, Staging, Written};
 use mesh_kit::input::{self, Input};
@@ -109,9 +109,9 @@ fn stage(world: &World, staging: &Staging, layout: Layout) -> Result<(Vec<Staged
     let fleet = &world.effective.fleet;
     let ids: Vec<ClusterId> = fleet.cluster_ids().map(|(id, _)| id).collect();
     let one = |id: ClusterId| {
-        let rendered = world.render(id)?;
-        let staged = staging.stage(fleet.cluster(id).name.as_str(), &rendered.objects, layout);
-        Ok::<_, Vec<Diagnostic>>((staged, rendered.found))
+        let (objects, own) = world.emit(id);
+        let staged = (!own.has_errors()).then(|| staging.stage(fleet.cluster(id).name.as_str(), &objects, layout));
+        (staged, own)
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().max(1));
     let parts: Vec<_> = std::thread::scope(|scope| {
@@ -124,16 +124,10 @@ fn stage(world: &World, staging: &Staging, layout: Layout) -> Result<(Vec<Staged
         handles.into_iter().flat_map(|handle| handle.join().expect("rendering does not panic")).collect()
     });
     let mut clusters = Vec::new();
-    let mut found = Diagnostics::default();
-    for part in parts {
-        let findings = match part {
-            Ok((staged, findings)) => {
-                clusters.push(staged);
-                findings
-            }
-            Err(findings) => findings,
-        };
-        findings.into_iter().for_each(|finding| found.push(finding));
+    let mut found = world.found.clone();
+    for (staged, own) in parts {
+        clusters.extend(staged);
+        found.extend(own);
     }
     let failed = found.has_errors();
     let found = found.sorted();

@@ -4,7 +4,7 @@ use crate::api::{Api, Error};
 use crate::connect::{ConnectFlags, Connections};
 use futures_util::stream::{self, StreamExt};
 use mesh::World;
-use mesh::diagnostic::{Diagnostics, Severity};
+use mesh::diagnostic::{Severity};
 use mesh::manifest::{Kind, Object};
 use mesh_kit::input;
 use mesh_kit::run::Failure;
@@ -46,29 +46,20 @@ impl Targets {
     /// If a cluster is not in the inventory, or anything cannot be rendered: then no cluster is talked to.
     pub fn render(&self, world: &World, kinds: &[Kind]) -> Result<Vec<Target>, Failure> {
         let fleet = &world.effective.fleet;
-        let mut found = Diagnostics::default();
+        let mut found = world.found.clone();
         let mut targets = Vec::new();
         for id in self.ids(world)? {
             let cluster = fleet.cluster(id);
-            let findings = match world.render(id) {
-                Ok(mut rendered) => {
-                    rendered.objects.retain(|object| kinds.contains(&object.kind));
-                    targets.push(Target {
-                        name: cluster.name.to_string(),
-                        context: cluster.context.clone(),
-                        gateways: cluster
-                            .gateway
-                            .iter()
-                            .flat_map(|gateway| &gateway.addresses)
-                            .map(ToString::to_string)
-                            .collect(),
-                        objects: rendered.objects,
-                    });
-                    rendered.found
-                }
-                Err(findings) => findings,
-            };
-            findings.into_iter().for_each(|finding| found.push(finding));
+            let (mut objects, own) = world.emit(id);
+            found.extend(own);
+            objects.retain(|object| kinds.contains(&object.kind));
+            let addresses = cluster.gateway.iter().flat_map(|gateway| &gateway.addresses);
+            targets.push(Target {
+                name: cluster.name.to_string(),
+                context: cluster.context.clone(),
+                gateways: addresses.map(ToString::to_string).collect(),
+                objects,
+            });
         }
         let failed = found.has_errors();
         let found = found.sorted();
