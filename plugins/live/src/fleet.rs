@@ -4,7 +4,7 @@ use crate::api::{Api, Error};
 use crate::connect::{ConnectFlags, Connections};
 use futures_util::stream::{self, StreamExt};
 use mesh::World;
-use mesh::diagnostic::{Severity};
+use mesh::diagnostic::Severity;
 use mesh::manifest::{Kind, Object};
 use mesh_kit::input;
 use mesh_kit::run::Failure;
