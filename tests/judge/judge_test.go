@@ -20,17 +20,24 @@ func TestOwnWorlds(t *testing.T) {
 	expectAsIntended(t, []string{exampleDir(), filepath.Join("testdata", "kinds")})
 }
 
-// TestWorlds judges the worlds that MESH_JUDGE_WORLDS names, separated by ':'.
+// TestWorlds judges the worlds of the renderer.
 func TestWorlds(t *testing.T) {
-	listed := os.Getenv("MESH_JUDGE_WORLDS")
-	if listed == "" {
-		t.Skip("MESH_JUDGE_WORLDS names no world")
-	}
-	folders, err := judge.FindWorlds(filepath.SplitList(listed))
+	folders, err := judge.FindWorlds(rendered(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	expectAsIntended(t, folders)
+}
+
+// rendered is what MESH_JUDGE_WORLDS names, separated by ':': folders with the worlds of tests/golden as they are rendered
+// now. Without them nothing would be judged, so their absence is an error.
+func rendered(t *testing.T) []string {
+	t.Helper()
+	folders := filepath.SplitList(os.Getenv("MESH_JUDGE_WORLDS"))
+	if len(folders) == 0 {
+		t.Fatal("MESH_JUDGE_WORLDS names no world; tests/run judge renders them and sets it")
+	}
+	return folders
 }
 
 func expectAsIntended(t *testing.T, folders []string) {

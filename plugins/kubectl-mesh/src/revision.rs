@@ -34,7 +34,8 @@ fn export(revision: &str, path: &Path, folder: &Path, bounds: &Bounds) -> anyhow
     // The path may be gone by now; some folder above it is not.
     let full = std::path::absolute(path)?;
     let base = full.ancestors().find(|path| path.is_dir()).context("no folder of the path exists")?;
-    let prefix = git(base, &["rev-parse", "--show-prefix"])?;
+    let prefix = git(base, &["rev-parse", "--show-prefix"])
+        .with_context(|| format!("\"{revision}\" is no folder, and {} has no revisions", path.display()))?;
     let inside = Path::new(prefix.trim_end_matches('\n')).join(full.strip_prefix(base)?);
     let commit = git(base, &["rev-parse", "--verify", "--end-of-options", &format!("{revision}^{{commit}}")])
         .with_context(|| format!("\"{revision}\" is neither a folder nor a Git revision"))?;

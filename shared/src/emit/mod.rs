@@ -14,12 +14,12 @@ use crate::resolve::Effective;
 #[must_use]
 pub fn render(effective: &Effective, cluster: ClusterId, found: &mut Diagnostics) -> Vec<Object> {
     let target = effective.fleet.cluster(cluster);
-    let mut objects = match target.mesh.kind {
+    let mut objects = match target.mesh.kind.0 {
         MeshType::Istio => istio::render(effective, cluster, found),
         MeshType::Linkerd => {
             let message = format!("the mesh of {} is Linkerd, for which there is no backend yet", target.name);
             found.push(
-                Diagnostic::new(&codes::NO_BACKEND, target.origin.place, message)
+                Diagnostic::new(&codes::NO_BACKEND, target.mesh.kind.1, message)
                     .help("render the other clusters one by one with --cluster"),
             );
             return Vec::new();

@@ -164,7 +164,7 @@ pub struct Cluster {
 #[derive(Clone, Debug)]
 pub struct Mesh {
     /// Which mesh it is.
-    pub kind: MeshType,
+    pub kind: (MeshType, Place),
     /// Its version, if the document says.
     pub version: Option<(MeshVersion, Place)>,
     /// The trust domain of its workloads.

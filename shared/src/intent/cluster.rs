@@ -30,7 +30,7 @@ record! {
     /// The service mesh of a cluster.
     pub struct Mesh {
         /// Which mesh it is; default: istio.
-        kind as "type": default MeshType = |_| MeshType::Istio,
+        kind as "type": default At<MeshType> = |place| At { place, value: MeshType::Istio },
         /// Its version, in quotes; without it the oldest supported one is assumed.
         version as "version": optional At<MeshVersion>,
         /// The trust domain of its workloads; default: `cluster.local`.

@@ -388,7 +388,7 @@ fn number(node: &Node, bounds: std::ops::RangeInclusive<i64>, found: &mut Diagno
             let message = format!("expected a whole number, found {}", node.kind());
             found.push(
                 crate::diagnostic::Diagnostic::new(&crate::diagnostic::codes::WRONG_TYPE, node.place, message)
-                    .help("write the number without quotes"),
+                    .help("write digits only, without quotes or a unit"),
             );
             None
         }

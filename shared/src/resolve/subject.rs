@@ -29,7 +29,7 @@ impl Subject<'_> {
     pub(super) fn is_unreachable(&self, cluster: ClusterId) -> bool {
         let target = self.fleet.cluster(cluster);
         cluster != self.cluster
-            && (target.gateway.is_none() || target.mesh.kind != self.fleet.cluster(self.cluster).mesh.kind)
+            && (target.gateway.is_none() || target.mesh.kind.0 != self.fleet.cluster(self.cluster).mesh.kind.0)
     }
 
     /// The guardrail that denies the way from here to a cluster.

@@ -109,6 +109,13 @@ fn what_cannot_be_rendered_is_an_error_without_output() {
     let first = "error: fleet/bad.yaml:2:7: the kind \"Guardrial\" is unknown";
     refused(&["-f", "fleet", "--cluster", "eks"], first);
     refused(&["-f", "fleet", "--all", "--output-dir", "out"], first);
+    // Found by the mesh's own backend, when the folder has been made already.
+    std::fs::remove_file(folder.path().join("fleet/bad.yaml")).unwrap();
+    let inventory = folder.path().join("fleet/inventory/clusters.yaml");
+    let clusters = std::fs::read_to_string(&inventory).unwrap().replacen("type: istio", "type: linkerd", 1);
+    std::fs::write(&inventory, clusters).unwrap();
+    let first = "error: fleet/inventory/clusters.yaml:10:16: the mesh of eks is Linkerd";
+    refused(&["-f", "fleet", "--all", "--output-dir", "out/new"], first);
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub(super) fn cluster(document: &Document<ClusterSpec>, ids: &mut Vec<DocumentId
         context: spec.context.as_ref().map_or_else(|| name.to_owned(), ToString::to_string),
         drained: spec.drain.value.then_some(spec.drain.place),
         mesh: Mesh {
-            kind: mesh.kind,
+            kind: (mesh.kind.value, mesh.kind.place),
             version: mesh.version.as_ref().map(|version| (version.value.clone(), version.place)),
             trust_domain: mesh.trust_domain.clone(),
             trust_domain_aliases: mesh.trust_domain_aliases.0.clone(),

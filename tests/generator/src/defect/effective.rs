@@ -134,7 +134,7 @@ pub(super) static ALL: &[Defect] = &[
     }),
     island!("a mesh without a backend", NO_BACKEND, |island| {
         island.set(island.here, "/spec/mesh", json!({"type": "linkerd", "trustDomain": "zz-here.example"}));
-        at(island.here, NAME)
+        at(island.here, "/spec/mesh/type")
     }),
     island!("no place to run", NO_LOCATION, |island| {
         island.remove(island.called, "/spec/clusters");
