@@ -6,12 +6,13 @@ mod cases;
 mod expected;
 mod golden;
 mod input;
+mod limits;
 mod names;
 mod plan;
+mod proofs;
 mod render;
 #[path = "../support.rs"]
 mod support;
-mod traps;
 mod verbs;
 
 /// The program under test.

@@ -1,87 +1,11 @@
-//! `docs/traps.md` says what keeps every trap away, and all of it exists; and what is never rendered, whatever the fleet.
+//! What is never rendered, whatever the fleet.
 
 use crate::MESH;
 use crate::support::{code, run, tests, text};
-use mesh::diagnostic::codes;
 use mesh::manifest::Kind;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-/// What users of other tools ran into, and what Istio does that nobody expects.
-const TRAPS: [(&str, usize); 2] = [("T", 18), ("I", 52)];
-
-#[test]
-fn every_trap_is_kept_away_by_something_that_exists() {
-    let page = std::fs::read_to_string(tests().join("../docs/traps.md")).unwrap();
-    let mutations = std::fs::read_to_string(tests().join("judge/mutate_test.go")).unwrap();
-    let outcomes = std::fs::read_to_string(tests().join("generator/src/coverage.rs")).unwrap();
-    let functions = functions();
-    let mut numbers = Vec::new();
-    for line in page.lines().filter(|line| line.starts_with("| T") || line.starts_with("| I")) {
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        let [number, _, here, kept_by] = cells.as_slice() else { panic!("not four cells: {line}") };
-        assert!(!here.is_empty(), "{line}");
-        numbers.push((*number).to_owned());
-        let proofs: Vec<&str> = kept_by.split('`').skip(1).step_by(2).collect();
-        assert!(!proofs.is_empty(), "{number}: nothing keeps it away");
-        for proof in proofs {
-            let exists = if let Some(name) = proof.strip_prefix("judge: ") {
-                mutations.contains(&format!("{{\"{name}\", \""))
-            } else if let Some(name) = proof.strip_prefix("test: ") {
-                functions.contains(name)
-            } else if let Some(name) = proof.strip_prefix("random: ") {
-                outcomes.contains(&format!("    \"{name}\",\n"))
-            } else if let Some(world) = proof.strip_prefix("golden/") {
-                tests().join("golden").join(world).is_dir()
-            } else {
-                tests().join("cases").join(proof).is_dir()
-            };
-            assert!(exists, "{number}: there is no {proof}");
-        }
-    }
-    let wanted = TRAPS.iter().flat_map(|(list, last)| (1..=*last).map(move |number| format!("{list}{number}")));
-    assert_eq!(numbers, wanted.collect::<Vec<_>>());
-    let known: BTreeSet<&str> = codes::ALL.iter().map(|code| code.id).collect();
-    for id in page.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.starts_with("MESH")) {
-        assert!(known.contains(id), "{id} is no code");
-    }
-}
-
-#[test]
-fn every_manner_is_seen_by_something_that_exists() {
-    let page = std::fs::read_to_string(tests().join("../docs/kubectl-manners.md")).unwrap();
-    let functions = functions();
-    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
-    assert_eq!(rows.len(), 20);
-    for row in rows {
-        let seen = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap();
-        assert!(seen.contains('`') || seen.contains("]("), "not seen: {row}");
-        for test in seen.split('`').skip(1).step_by(2) {
-            assert!(functions.contains(test), "there is no {test}");
-        }
-    }
-}
-
-/// The names of all functions in tests, in Rust, Go and Python.
-fn functions() -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let mut open = vec![tests()];
-    while let Some(path) = open.pop() {
-        if path.is_dir() {
-            open.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-            continue;
-        }
-        if path.extension().is_none_or(|extension| !["rs", "go", "py"].iter().any(|known| extension == *known)) {
-            continue;
-        }
-        for line in std::fs::read_to_string(&path).unwrap().lines() {
-            let name = ["fn ", "func ", "    def "].iter().find_map(|keyword| line.strip_prefix(keyword));
-            names.extend(name.and_then(|rest| rest.split('(').next()).map(str::to_owned));
-        }
-    }
-    names
-}
 
 /// All objects of the golden worlds, by world and cluster.
 fn rendered() -> Vec<(String, Vec<Value>)> {
