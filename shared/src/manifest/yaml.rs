@@ -357,7 +357,8 @@ fn scalar(out: &mut String, text: &str) {
 
 /// Whether no reader takes the text for anything but this string, wherever it stands.
 fn is_plain(text: &str) -> bool {
-    let begins = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
+    let [first, ..] = text.as_bytes() else { return false };
+    let begins = first.is_ascii_alphabetic() || *first == b'/';
     let meanings = text.bytes().fold(0, |sum, byte| sum | MEANING[usize::from(byte)]);
     // A colon means something at the end, and in front of a space.
     let all = meanings == 0 || (meanings == COLON && text.split(':').all(|part| !part.is_empty()));

@@ -19,7 +19,7 @@ pub(super) fn lane(service: &Service, label: &str) -> String {
 /// The SNI by which gateways of other clusters choose the anchor. The form is Istio's own for AUTO_PASSTHROUGH
 /// (`BuildDNSSrvSubsetKey`), without a subset.
 pub(super) fn sni(service: &Service, port: u16) -> String {
-    format!("outbound_.{port}_._.{}", anchor(service))
+    ["outbound_.", itoa::Buffer::new().format(port), "_._.", &anchor(service)].concat()
 }
 
 /// The name of an object about a whole service.
@@ -41,7 +41,7 @@ pub(super) fn gateway(service: &Service) -> String {
 /// The name of a port in entries. Istio prefers a container port of the same name over `targetPort`
 /// (`convertWorkloadInstanceToServiceInstance`); names of container ports have at most 15 characters, this one has more.
 pub(super) fn entry_port(port: &ServicePort) -> Text {
-    format!("{}-{}-of-service", protocol_word(port.protocol), port.number).into()
+    [protocol_word(port.protocol), "-", itoa::Buffer::new().format(port.number), "-of-service"].concat().into()
 }
 
 /// The protocol as Istio writes it.
@@ -62,7 +62,7 @@ pub(super) fn protocol_word(protocol: Protocol) -> &'static str {
 
 /// The mark of endpoints behind a boundary between tiers.
 pub(super) fn mark(side: &str, boundary: usize) -> String {
-    format!("tier.{GROUP}/{side}-{boundary}")
+    ["tier.", GROUP, "/", side, "-", itoa::Buffer::new().format(boundary)].concat()
 }
 
 /// The SPIFFE identity of a service in a cluster.
