@@ -198,7 +198,7 @@ record! {
         namespace as "namespace": required Namespace,
         /// Its service account.
         service_account as "serviceAccount": required ServiceAccount,
-        /// From these clusters; absent: from the called copy's own cluster.
+        /// From these clusters too; the called copy's own cluster is always among them.
         clusters as "clusters": optional At<ClusterSet>,
     }
 }

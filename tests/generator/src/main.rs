@@ -27,6 +27,9 @@ enum What {
         /// The folder to write to
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+        /// Also print the documents, as one list of JSON
+        #[arg(long)]
+        json: bool,
     },
     /// A large fleet to measure with
     Large {
@@ -52,9 +55,13 @@ enum What {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().what {
-        What::Fleet { seed, out } => {
-            for file in spread(&fleet_generator::fleet::fleet(seed), seed) {
+        What::Fleet { seed, out, json } => {
+            let documents = fleet_generator::fleet::fleet(seed);
+            for file in spread(&documents, seed) {
                 write(&out.join(&file.relative), &file.bytes)?;
+            }
+            if json {
+                println!("{}", serde_json::Value::from(documents));
             }
         }
         What::Large { clusters, services, policies, out } => {

@@ -254,7 +254,15 @@ impl Fleet {
         if self.random.percent(50) {
             location["ports"] = map.remove("ports").expect("every service has ports");
         }
-        if !map.contains_key("workload") {
+        if let Some(workload) = map.get_mut("workload").and_then(Value::as_object_mut) {
+            if workload.contains_key("serviceAccount") && self.random.percent(50) {
+                location["serviceAccounts"] = json!([service.account]);
+                workload.remove("serviceAccount");
+            }
+            if workload.is_empty() {
+                map.remove("workload");
+            }
+        } else {
             if self.random.percent(60) {
                 location["serviceAccounts"] = json!([service.account]);
             }
