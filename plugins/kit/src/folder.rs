@@ -38,37 +38,42 @@ pub struct Written {
     pub unchanged: usize,
 }
 
-/// The files of one cluster, by path below the folder.
-fn files(cluster: &str, objects: &[Object], layout: Layout) -> anyhow::Result<Vec<(PathBuf, String)>> {
-    let folder = Path::new(cluster);
-    let file = |name: &str, write: &dyn Fn(&mut String)| {
-        let mut text = HEADER.to_owned();
-        write(&mut text);
-        (folder.join(name), text)
+/// Writes the files of a cluster into the buffer, one after the other, and hands each to `stage` with its path.
+fn each_file(
+    cluster: &str,
+    objects: &[Object],
+    layout: Layout,
+    text: &mut String,
+    stage: &mut dyn FnMut(PathBuf, &str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut resources = Vec::new();
+    let mut file = |name: &str, write: &dyn Fn(&mut String)| {
+        text.clear();
+        text.push_str(HEADER);
+        write(text);
+        stage(Path::new(cluster).join(name), text)
     };
-    let mut files: Vec<(PathBuf, String)> = match layout {
-        Layout::Single => vec![file("manifest.yaml", &|text| add_yaml_stream(text, objects))],
+    let mut resource = |name: &str, write: &dyn Fn(&mut String)| {
+        resources.push(format!("- {name}\n"));
+        file(name, write)
+    };
+    match layout {
+        Layout::Single => resource("manifest.yaml", &|text| add_yaml_stream(text, objects))?,
         Layout::ManifestWork => {
             let work = ManifestWork::of(cluster, objects)?;
-            vec![file("manifestwork.yaml", &|text| add_yaml(text, &work))]
+            resource("manifestwork.yaml", &|text| add_yaml(text, &work))?;
         }
-        Layout::Files => objects
-            .iter()
-            .map(|object| file(&short_name(&object.file_name()), &|text| add_yaml(text, object)))
-            .collect(),
-    };
-    let mut resources: Vec<String> = files
-        .iter()
-        .filter_map(|(path, _)| path.file_name())
-        .map(|name| format!("- {}\n", name.to_string_lossy()))
-        .collect();
+        Layout::Files => {
+            for object in objects {
+                resource(&short_name(&object.file_name()), &|text| add_yaml(text, object))?;
+            }
+        }
+    }
     resources.sort();
-    let kustomization = format!(
-        "{HEADER}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{}",
-        resources.concat()
-    );
-    files.push((folder.join("kustomization.yaml"), kustomization));
-    Ok(files)
+    file("kustomization.yaml", &|text| {
+        text.push_str("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n");
+        text.extend(resources.iter().map(String::as_str));
+    })
 }
 
 /// File systems take 255 bytes for a name.
@@ -129,45 +134,57 @@ impl Staging {
         Ok(Self { folder: folder.to_owned(), existed, made, own: own_files(folder)?, files, _lock: lock })
     }
 
-    /// Stages the files of one cluster.
+    /// Stages the files of one cluster. The buffer is one that may be used for further clusters, so that none asks for
+    /// memory again.
     ///
     /// # Errors
     ///
     /// If a file of someone else is in the way, a file cannot be staged, or the user interrupts.
-    pub fn stage(&self, cluster: &str, objects: &[Object], layout: Layout) -> anyhow::Result<Staged> {
+    pub fn stage(
+        &self,
+        cluster: &str,
+        objects: &[Object],
+        layout: Layout,
+        buffer: &mut String,
+    ) -> anyhow::Result<Staged> {
         let mut staged = Staged::default();
-        for (index, (path, text)) in files(cluster, objects, layout)?.into_iter().enumerate() {
-            let target = self.folder.join(path);
-            staged.wanted.push(target.clone());
-            interrupt::check()?;
-            // A link could lead anywhere, and nothing below it would be ours.
-            let parent = target.parent().unwrap_or(&self.folder);
-            if fs::symlink_metadata(parent).is_ok_and(|metadata| !metadata.is_dir()) {
-                bail!("{} is in the way: it is not a folder", parent.display());
-            }
-            match fs::symlink_metadata(&target) {
-                Ok(metadata) if !metadata.is_file() => bail!("{} is in the way: it is not a file", target.display()),
-                Ok(_) if !self.own.contains(&target) => {
-                    bail!(
-                        "{} is in the way: it was not written by kubectl-mesh; move it, or choose another folder",
-                        target.display()
-                    )
-                }
-                Ok(metadata)
-                    if metadata.len() == text.len() as u64
-                        && fs::read(&target).is_ok_and(|bytes| bytes == text.as_bytes()) =>
-                {
-                    staged.written.unchanged += 1;
-                    continue;
-                }
-                Ok(_) => staged.written.changed += 1,
-                Err(_) => staged.written.created += 1,
-            }
-            let file = self.files.path().join(format!("new-{cluster}-{index}"));
-            fs::write(&file, text).with_context(|| format!("cannot write {}", target.display()))?;
-            staged.moves.push((file, target));
-        }
+        each_file(cluster, objects, layout, buffer, &mut |path, text| {
+            self.stage_file(cluster, self.folder.join(path), text, &mut staged)
+        })?;
         Ok(staged)
+    }
+
+    fn stage_file(&self, cluster: &str, target: PathBuf, text: &str, staged: &mut Staged) -> anyhow::Result<()> {
+        let index = staged.wanted.len();
+        staged.wanted.push(target.clone());
+        interrupt::check()?;
+        // A link could lead anywhere, and nothing below it would be ours.
+        let parent = target.parent().unwrap_or(&self.folder);
+        if fs::symlink_metadata(parent).is_ok_and(|metadata| !metadata.is_dir()) {
+            bail!("{} is in the way: it is not a folder", parent.display());
+        }
+        match fs::symlink_metadata(&target) {
+            Ok(metadata) if !metadata.is_file() => bail!("{} is in the way: it is not a file", target.display()),
+            Ok(_) if !self.own.contains(&target) => {
+                bail!(
+                    "{} is in the way: it was not written by kubectl-mesh; move it, or choose another folder",
+                    target.display()
+                )
+            }
+            Ok(metadata)
+                if metadata.len() == text.len() as u64
+                    && fs::read(&target).is_ok_and(|bytes| bytes == text.as_bytes()) =>
+            {
+                staged.written.unchanged += 1;
+                return Ok(());
+            }
+            Ok(_) => staged.written.changed += 1,
+            Err(_) => staged.written.created += 1,
+        }
+        let file = self.files.path().join(format!("new-{cluster}-{index}"));
+        fs::write(&file, text).with_context(|| format!("cannot write {}", target.display()))?;
+        staged.moves.push((file, target));
+        Ok(())
     }
 
     /// Makes the folder hold exactly the staged files of ours; files of others stay.

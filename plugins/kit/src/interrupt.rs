@@ -1,10 +1,11 @@
 //! Ctrl-C and the signals that end a process, for work that must be undone before the process ends.
 
 use anyhow::{Context, bail};
-use std::sync::Once;
+use signal_hook::consts::TERM_SIGNALS;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Once};
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// From here on the process ends where [`check`] is called, and not anywhere else.
 ///
@@ -14,8 +15,20 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 pub fn watch() -> anyhow::Result<()> {
     static WATCHED: Once = Once::new();
     let mut result = Ok(());
-    WATCHED.call_once(|| result = ctrlc::set_handler(|| ASKED.store(true, Ordering::Relaxed)));
+    WATCHED.call_once(|| {
+        let watch = |signal: &i32| signal_hook::flag::register(*signal, Arc::clone(&ASKED));
+        result = signals().try_for_each(|signal| watch(signal).map(drop));
+    });
     result.context("cannot handle signals")
+}
+
+fn signals() -> impl Iterator<Item = &'static i32> {
+    // The terminal is gone.
+    #[cfg(unix)]
+    let closed = [signal_hook::consts::SIGHUP].iter();
+    #[cfg(not(unix))]
+    let closed = [].iter();
+    TERM_SIGNALS.iter().chain(closed)
 }
 
 /// A place where the work can be undone.

@@ -108,9 +108,10 @@ fn all(world: &World, folder: &Path, layout: Layout) -> Result<(), Failure> {
 fn stage(world: &World, staging: &Staging, layout: Layout) -> Result<(Vec<Staged>, Vec<Diagnostic>), Failure> {
     let fleet = &world.effective.fleet;
     let ids: Vec<ClusterId> = fleet.cluster_ids().map(|(id, _)| id).collect();
-    let one = |id: ClusterId| {
+    let one = |id: ClusterId, buffer: &mut String| {
         let (objects, own) = world.emit(id);
-        let staged = (!own.has_errors()).then(|| staging.stage(fleet.cluster(id).name.as_str(), &objects, layout));
+        let name = fleet.cluster(id).name.as_str();
+        let staged = (!own.has_errors()).then(|| staging.stage(name, &objects, layout, buffer));
         (staged, own)
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().max(1));
@@ -118,7 +119,10 @@ fn stage(world: &World, staging: &Staging, layout: Layout) -> Result<(Vec<Staged
         let handles: Vec<_> = (0..workers)
             .map(|worker| {
                 let mine = ids.iter().copied().skip(worker).step_by(workers);
-                scope.spawn(move || mine.map(one).collect::<Vec<_>>())
+                scope.spawn(move || {
+                    let mut buffer = String::new();
+                    mine.map(|id| one(id, &mut buffer)).collect::<Vec<_>>()
+                })
             })
             .collect();
         handles.into_iter().flat_map(|handle| handle.join().expect("rendering does not panic")).collect()

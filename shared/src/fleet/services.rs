@@ -52,6 +52,11 @@ pub struct Service {
 }
 
 impl Service {
+    /// The documents behind it: its own, and those that say where it runs.
+    pub fn documents(&self) -> impl Iterator<Item = u32> {
+        std::iter::once(self.origin.document).chain(self.located_by.iter().copied())
+    }
+
     /// The copy in a cluster.
     #[must_use]
     pub fn copy(&self, cluster: ClusterId) -> &ServiceCopy {

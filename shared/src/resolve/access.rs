@@ -318,7 +318,7 @@ impl Access {
             .into_iter()
             .flatten()
             .filter(|(_, runs)| !runs.and(clusters).is_empty())
-            .map(|(service, _)| fleet.service(*service).origin.document)
+            .flat_map(|(service, _)| fleet.service(*service).documents())
             .collect()
     }
 

@@ -24,8 +24,7 @@ pub(super) fn render(
     let effective = view.effective;
     let access = effective.access.service(id);
     let Some(mode) = access.mode else { return };
-    let mut intents = BTreeSet::from([service.origin.document]);
-    intents.extend(&service.located_by);
+    let mut intents: BTreeSet<u32> = service.documents().collect();
     intents.extend(access.policies.iter().map(|policy| effective.fleet.access[*policy].origin.document));
     intents.extend(access.always.iter().map(|always| always.origin.document));
     // Rules with the same conditions are one rule.

@@ -61,9 +61,7 @@ impl<'a> View<'a> {
         let fleet = &self.effective.fleet;
         let witness = self.namespaces.get(&fleet.service(service).namespace);
         match witness.map(|witness| fleet.service(*witness)) {
-            Some(witness) if !fleet.service(service).runs.contains(self.cluster) => {
-                witness.located_by.iter().copied().chain([witness.origin.document]).collect()
-            }
+            Some(witness) if !fleet.service(service).runs.contains(self.cluster) => witness.documents().collect(),
             _ => Vec::new(),
         }
     }

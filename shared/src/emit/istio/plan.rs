@@ -409,19 +409,13 @@ pub(super) fn needs_dns(view: View<'_>, lane: &Lane) -> bool {
 /// them from other clusters.
 pub(super) fn intents<'a>(view: View<'_>, provider: ServiceId, edges: impl Iterator<Item = &'a Edge>) -> Vec<u32> {
     let fleet = &view.effective.fleet;
-    let mut documents = Vec::new();
-    let add = |service: ServiceId, documents: &mut Vec<u32>| {
-        let service = fleet.service(service);
-        documents.push(service.origin.document);
-        documents.extend(&service.located_by);
-    };
-    add(provider, &mut documents);
+    let mut documents: Vec<u32> = fleet.service(provider).documents().collect();
     // Who is admitted where follows from all of a service's policies, also from those that remove nobody.
     let access = view.effective.access.service(provider);
     documents.extend(access.policies.iter().map(|policy| fleet.access[*policy].origin.document));
     documents.extend(access.always.iter().map(|always| always.origin.document));
     for edge in edges {
-        add(edge.caller, &mut documents);
+        documents.extend(fleet.service(edge.caller).documents());
         for route in edge.routes() {
             documents.extend(route.units.policies().map(|policy| policy.of(fleet).origin.document));
             documents.extend(route.removed.iter().filter_map(|removed| removed.origin).map(|origin| origin.document));

@@ -18,8 +18,7 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
     // The control plane's own services, for telemetry; imported hosts may live in the same namespace.
     let control = &view.target().mesh.namespace;
     let mut hosts = BTreeSet::from([format!("{control}/*.{control}.svc.cluster.local")]);
-    let mut documents = BTreeSet::from([service.origin.document]);
-    documents.extend(&service.located_by);
+    let mut documents: BTreeSet<u32> = service.documents().collect();
     for dependency in service.dependencies.iter().filter(|dependency| dependency.clusters.contains(view.cluster)) {
         let provider = fleet.service(dependency.provider);
         let mut visible = BTreeSet::new();
@@ -47,7 +46,7 @@ pub(super) fn render(view: View<'_>, id: ServiceId, service: &Service, objects: 
             }
         }
         if !visible.is_empty() {
-            documents.insert(provider.origin.document);
+            documents.extend(provider.documents());
             hosts.append(&mut visible);
         }
     }
