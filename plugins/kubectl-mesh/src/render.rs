@@ -104,6 +104,9 @@ fn all(world: &World, folder: &Path, layout: Layout) -> Result<(), Failure> {
     }
 }
 
+/// Each holds one cluster's objects and their text. With many more the disk would be the limit, and memory what it costs.
+const MOST_WORKERS: usize = 8;
+
 /// Renders and stages every cluster; errors of all clusters are told together.
 fn stage(world: &World, staging: &Staging, layout: Layout) -> Result<(Vec<Staged>, Vec<Diagnostic>), Failure> {
     let fleet = &world.effective.fleet;
@@ -114,7 +117,7 @@ fn stage(world: &World, staging: &Staging, layout: Layout) -> Result<(Vec<Staged
         let staged = (!own.has_errors()).then(|| staging.stage(name, &objects, layout, buffer));
         (staged, own)
     };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().max(1));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().max(1)).min(MOST_WORKERS);
     let parts: Vec<_> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..workers)
             .map(|worker| {

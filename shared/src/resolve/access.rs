@@ -140,6 +140,9 @@ impl Access {
                 access.carriers.entry((service.namespace.clone(), account)).or_default().push((id, clusters));
             }
         }
+        // Most of these lists have one element, and vectors have room for four.
+        access.dependents.iter_mut().for_each(Vec::shrink_to_fit);
+        access.carriers.values_mut().for_each(Vec::shrink_to_fit);
         access.assign_policies(fleet, found);
         access.assign_always(fleet, found);
         for (id, service) in fleet.service_ids() {

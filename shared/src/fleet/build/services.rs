@@ -419,8 +419,9 @@ impl Build<'_> {
         runs: &Clusters,
     ) -> Vec<Dependency> {
         let mut seen: BTreeMap<ServiceId, Place> = BTreeMap::new();
-        let mut dependencies = Vec::new();
-        for item in document.spec.depends_on.iter().flatten() {
+        let written = document.spec.depends_on.as_deref().unwrap_or_default();
+        let mut dependencies = Vec::with_capacity(written.len());
+        for item in written {
             let Some(provider) =
                 self.lookup(item.namespace.as_ref().unwrap_or(namespace).as_str(), item.service.as_str(), item.place)
             else {
