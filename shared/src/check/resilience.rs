@@ -11,7 +11,7 @@ pub(super) fn check(effective: &Effective, found: &mut Diagnostics) {
         .iter()
         .filter(|edge| {
             let route = &edge.base;
-            let http = fleet.service(edge.provider).ports.iter().any(|port| port.protocol.is_http());
+            let http = fleet.service(edge.provider).speaks_http();
             let per_try = route
                 .units
                 .policy(Unit::Retries)

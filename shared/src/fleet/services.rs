@@ -57,6 +57,12 @@ impl Service {
         std::iter::once(self.origin.document).chain(self.located_by.iter().copied())
     }
 
+    /// Whether any of its ports is one of requests.
+    #[must_use]
+    pub fn speaks_http(&self) -> bool {
+        self.ports.iter().any(|port| port.protocol.is_http())
+    }
+
     /// The copy in a cluster.
     #[must_use]
     pub fn copy(&self, cluster: ClusterId) -> &ServiceCopy {

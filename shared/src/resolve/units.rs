@@ -119,9 +119,14 @@ impl Policies {
                 }
             }
         }
-        let mut base = self.default;
+        // What needs HTTP does not apply to services without it; in a policy about such a service it would be an error.
+        let http = subject.service().speaks_http();
+        let mut base = own;
         for unit in Unit::ALL {
-            if let Some(policy) = own.policy(unit) {
+            if base.policy(unit).is_none()
+                && (http || !unit.is_http())
+                && let Some(policy) = self.default.policy(unit)
+            {
                 base.set(unit, policy);
             }
         }

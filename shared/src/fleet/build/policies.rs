@@ -74,7 +74,7 @@ impl Build<'_> {
             }
         }
         if let Some(to) = to
-            && !services[to.index()].ports.iter().any(|port| port.protocol.is_http())
+            && !services[to.index()].speaks_http()
         {
             let http = spec.matches.as_ref().map(|matches| ("match", matches.place)).into_iter();
             let units = spec.units();

@@ -21,11 +21,11 @@ const UNITS: [(&str, bool); 11] = [
 impl Fleet {
     pub(super) fn add_traffic_policies(&mut self) {
         if self.random.percent(60) {
-            let units = self.random.some(&["order", "outlier", "connection", "retries", "timeout"], 1, 40);
+            // What needs HTTP does not apply to services without it.
+            let units = self.random.some(&UNITS.map(|(unit, _)| unit), 1, 25);
             let everywhere: Vec<usize> = (0..self.clusters.len()).collect();
             let mut spec = self.units(&units, &everywhere);
             spec["default"] = json!(true);
-            // Settings that need HTTP are an error for services without it, also where they come from the default.
             self.add("TrafficPolicy", None, "fleet", spec);
         }
         for index in 0..self.services.len() {
