@@ -289,7 +289,7 @@ func (c *court) judgeCall(q question) {
 			c.judgeDelivery(q, lane, target)
 		}
 	}
-	c.judgeMirrors(q, outcome)
+	c.judgeMirrors(q, outcome, q.row.removed())
 	c.judgeSettings(q, outcome, lanes, false)
 	for _, down := range downSets(c.runsIn(q.service)) {
 		have := spread(lanes, down)
@@ -317,8 +317,33 @@ func (c *court) judgeShared(q question) {
 			c.judgeDelivery(q, lane, target)
 		}
 	}
-	c.judgeMirrors(q, outcome)
+	removed, err := c.removedFromAll(q)
+	if err != nil {
+		c.out.add(q.verdict("removed", "conditions on requests", err.Error()))
+		return
+	}
+	c.judgeMirrors(q, outcome, removed)
 	c.judgeSettings(q, outcome, lanes, true)
+}
+
+// removedFromAll are the clusters that every row removes which the request fits: where one of them sets what is excluded, the
+// others' exclusions do not hold for the request.
+func (c *court) removedFromAll(q question) ([]string, error) {
+	removed := q.row.removed()
+	for _, other := range c.world.Explain {
+		if other.Caller != q.row.Caller || other.Service != q.row.Service || other.Match == nil {
+			continue
+		}
+		fits, err := other.Match.admits(q.call.Request)
+		if err != nil {
+			return nil, err
+		}
+		if fits {
+			also := other.removed()
+			removed = slices.DeleteFunc(removed, func(cluster string) bool { return !slices.Contains(also, cluster) })
+		}
+	}
+	return removed, nil
 }
 
 func (c *court) runsIn(s *Service) []string {
@@ -348,13 +373,7 @@ func (c *court) judgeWeights(q question, outcome Outcome) {
 }
 
 // judgeMirrors checks that copies go only where the service runs and the caller may send.
-func (c *court) judgeMirrors(q question, outcome Outcome) {
-	var removed []string
-	for _, r := range q.row.Removed {
-		if r.Reason != "order" {
-			removed = append(removed, r.Cluster)
-		}
-	}
+func (c *court) judgeMirrors(q question, outcome Outcome, removed []string) {
 	for _, lane := range outcome.Mirrors {
 		c.traces[q.proxy.Istiod.Cluster.Name].hosts[hostOf(lane.Cluster)] = true
 		for _, target := range c.laneTargets(q, lane) {

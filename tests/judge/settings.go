@@ -287,10 +287,8 @@ func (c *court) mirror(d *differences, want Settings, q question, outcome Outcom
 // mayReach is false for clusters that are removed for another reason than the order, and for the caller's own drained
 // cluster where another one can serve.
 func (c *court) mayReach(row Row, cluster string) bool {
-	for _, r := range row.Removed {
-		if r.Cluster == cluster && r.Reason != "order" {
-			return false
-		}
+	if slices.Contains(row.removed(), cluster) {
+		return false
 	}
 	others := slices.ContainsFunc(slices.Concat(row.Tiers...), func(name string) bool { return name != cluster })
 	return cluster != row.Caller.Cluster || !c.world.Fleet.Cluster(cluster).Drain || !others

@@ -77,6 +77,17 @@ func (r Row) callerID() ServiceID { return ServiceID{r.Caller.Namespace, r.Calle
 
 func (r Row) callerName() string { return r.callerID().String() + "@" + r.Caller.Cluster }
 
+// removed are the clusters that are removed for another reason than the order, which has no say in where copies go.
+func (r Row) removed() []string {
+	var out []string
+	for _, removed := range r.Removed {
+		if removed.Reason != "order" {
+			out = append(out, removed.Cluster)
+		}
+	}
+	return out
+}
+
 // targets are all clusters that this row may send to.
 func (r Row) targets() []string {
 	var out []string
