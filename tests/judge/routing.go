@@ -326,21 +326,36 @@ func (c *court) judgeShared(q question) {
 	c.judgeSettings(q, outcome, lanes, true)
 }
 
-// removedFromAll are the clusters that every row removes which the request fits: where one of them sets what is excluded, the
-// others' exclusions do not hold for the request.
+// removedFromAll are the clusters that no copy of a request may reach that fits several rows: those that all of them remove. At
+// most one of the policies sets what is excluded, and that holds; its row is the one whose exclusions are not those of the row
+// for all other requests.
 func (c *court) removedFromAll(q question) ([]string, error) {
-	removed := q.row.removed()
-	for _, other := range c.world.Explain {
-		if other.Caller != q.row.Caller || other.Service != q.row.Service || other.Match == nil {
+	var usual []string
+	var fitting []Row
+	for _, row := range c.world.Explain {
+		if row.Caller != q.row.Caller || row.Service != q.row.Service {
 			continue
 		}
-		fits, err := other.Match.admits(q.call.Request)
+		if row.Match == nil {
+			usual = row.excluded()
+			continue
+		}
+		fits, err := row.Match.admits(q.call.Request)
 		if err != nil {
 			return nil, err
 		}
 		if fits {
-			also := other.removed()
-			removed = slices.DeleteFunc(removed, func(cluster string) bool { return !slices.Contains(also, cluster) })
+			fitting = append(fitting, row)
+		}
+	}
+	removed := q.row.removed()
+	for _, row := range fitting {
+		also := row.removed()
+		removed = slices.DeleteFunc(removed, func(cluster string) bool { return !slices.Contains(also, cluster) })
+	}
+	for _, row := range fitting {
+		if excluded := row.excluded(); !slices.Equal(excluded, usual) {
+			removed = append(removed, excluded...)
 		}
 	}
 	return removed, nil

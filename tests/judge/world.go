@@ -79,9 +79,18 @@ func (r Row) callerName() string { return r.callerID().String() + "@" + r.Caller
 
 // removed are the clusters that are removed for another reason than the order, which has no say in where copies go.
 func (r Row) removed() []string {
+	return r.removedFor(func(reason string) bool { return reason != "order" })
+}
+
+// excluded are the clusters that a policy excludes.
+func (r Row) excluded() []string {
+	return r.removedFor(func(reason string) bool { return reason == "exclude" })
+}
+
+func (r Row) removedFor(is func(reason string) bool) []string {
 	var out []string
 	for _, removed := range r.Removed {
-		if removed.Reason != "order" {
+		if is(removed.Reason) {
 			out = append(out, removed.Cluster)
 		}
 	}
