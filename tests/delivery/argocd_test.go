@@ -228,8 +228,8 @@ func TestPluginNamesAreTheShippedOne(t *testing.T) {
 
 func TestEveryApplicationOfAProgressiveSyncBelongsToAStep(t *testing.T) {
 	sample := set(t, samples+"applicationset-progressive.yaml")
-	applications, err := generate(t, sample, nil, nil, cluster("eks", wave("main")), cluster("canary-1", wave("canary")),
-		cluster("without-wave", member), cluster("misspelt", wave("canray")))
+	clusters := []*corev1.Secret{cluster("eks", wave("main")), cluster("canary-1", wave("canary")), cluster("no-member", nil)}
+	applications, err := generate(t, sample, nil, nil, clusters...)
 	require.NoError(t, err)
 	var order []string
 	for _, step := range sample.Spec.Strategy.RollingSync.Steps {
@@ -242,6 +242,11 @@ func TestEveryApplicationOfAProgressiveSyncBelongsToAStep(t *testing.T) {
 	}
 	assert.Equal(t, []string{"canary-1", "eks"}, order)
 	assert.Len(t, applications, len(order), "an Application of no step would never be synced")
+
+	for name, odd := range map[string]*corev1.Secret{"without-wave": cluster("without-wave", member), "misspelt": cluster("misspelt", wave("canray"))} {
+		_, err := generate(t, sample, nil, nil, append(clusters, odd)...)
+		assert.ErrorContains(t, err, "cluster "+name+" needs the label meshintent.dev/wave=canary or =main")
+	}
 }
 
 // What the plugin renders passes the project of the samples, and little else does.
