@@ -1,11 +1,13 @@
 //! What a change of documents does to the fleet: to the rows of `explain`, to who may call, and to the objects of each
 //! cluster. What authoring shows before it writes, and what `plan` shows before anybody merges.
 
+mod access;
+
+pub use access::AccessChange;
+
 use crate::table::Rows;
-use crate::verdict::{self, Answer, Rule};
 use mesh::World;
-use mesh::explain::{Caller, Row, Service, rows};
-use mesh::fleet::ServiceId;
+use mesh::explain::{Caller, Row, rows};
 use mesh::manifest::{Kind, Object, to_yaml};
 use serde::Serialize;
 use similar::TextDiff;
@@ -29,22 +31,6 @@ pub struct RouteChange {
     pub before: Option<Row>,
     /// The row after; absent for one that goes.
     pub after: Option<Row>,
-}
-
-/// The answer of one copy of a service to one caller, on both sides.
-#[derive(Debug, Serialize)]
-pub struct AccessChange {
-    /// Who calls.
-    pub caller: Caller,
-    /// Whom.
-    pub service: Service,
-    /// The cluster of the called copy.
-    #[serde(rename = "in")]
-    pub within: String,
-    /// `yes`, `no`, `partly` (only some requests), `open` (no policy holds) or `audit` (refusals are only logged).
-    pub before: &'static str,
-    /// The same, after.
-    pub after: &'static str,
 }
 
 /// The objects of one cluster that differ.
@@ -123,7 +109,11 @@ impl Effect {
     /// What differs. A fleet that is not right has no objects.
     #[must_use]
     pub fn between(before: &World, after: &World) -> Self {
-        Self { routes: routes(before, after), access: access(before, after), clusters: clusters(before, after) }
+        Self {
+            routes: routes(before, after),
+            access: access::changes(before, after),
+            clusters: clusters(before, after),
+        }
     }
 
     /// Whether nothing differs.
@@ -215,69 +205,6 @@ fn without_lines(row: &Row) -> Row {
         removed.file = None;
     }
     row
-}
-
-/// A question about every caller is expensive in a large fleet: it is asked only where rules changed. Only one side
-/// knows services that come or go; their callers see that in the rows.
-fn access(before: &World, after: &World) -> Vec<AccessChange> {
-    let (old, new) = (signatures(before), signatures(after));
-    let changed = |name: &String| old.get(name) != new.get(name);
-    let (old, new) = (answers(before, changed), answers(after, changed));
-    sides(&old, &new)
-        .into_iter()
-        .filter_map(|(call, old, new)| Some((call, *old?, *new?)))
-        .filter(|(_, old, new)| old != new)
-        .map(|((service, within, caller), before, after)| AccessChange {
-            caller: Caller { cluster: caller.0.clone(), namespace: caller.1.clone(), service: caller.2.clone() },
-            service: Service { namespace: service.0.clone(), name: service.1.clone() },
-            within: within.clone(),
-            before,
-            after,
-        })
-        .collect()
-}
-
-/// What the copies of each service grant, in a form that can be compared.
-fn signatures(world: &World) -> BTreeMap<String, String> {
-    let (fleet, access) = (&world.effective.fleet, &world.effective.access);
-    let of = |id: ServiceId| {
-        let copies = fleet.service(id).runs;
-        let grants =
-            copies.iter().flat_map(|copy| access.grants(fleet, id, copy).into_iter().map(move |grant| (copy, grant)));
-        let grants: Vec<_> = grants.map(|(copy, grant)| (copy, grant.conditions, grant.identities)).collect();
-        format!("{:?} {copies:?} {grants:?}", access.service(id).mode)
-    };
-    fleet.service_ids().map(|(id, service)| (format!("{}/{}", service.namespace, service.name), of(id))).collect()
-}
-
-/// The called service, the cluster of its copy, and the caller: cluster, namespace, name.
-type Call = ((String, String), String, (String, String, String));
-
-/// The answers of all copies of some services.
-fn answers(world: &World, wanted: impl Fn(&String) -> bool) -> BTreeMap<Call, &'static str> {
-    let fleet = &world.effective.fleet;
-    let mut answers = BTreeMap::new();
-    for (id, service) in fleet.service_ids() {
-        if !wanted(&format!("{}/{}", service.namespace, service.name)) {
-            continue;
-        }
-        let called = (service.namespace.to_string(), service.name.to_string());
-        for cluster in service.runs.iter() {
-            let copy = verdict::copy(world, id, cluster);
-            for verdict in copy.callers {
-                let word = match (copy.mode, verdict.allowed) {
-                    (Answer::Open, _) => "open",
-                    (Answer::Audit, _) if verdict.rules.is_empty() => "audit",
-                    (_, false) => "no",
-                    (_, true) if verdict.rules.iter().any(Rule::is_unconditional) => "yes",
-                    (_, true) => "partly",
-                };
-                let Caller { cluster: from, namespace, service } = verdict.caller.caller;
-                answers.insert((called.clone(), copy.cluster.clone(), (from, namespace, service)), word);
-            }
-        }
-    }
-    answers
 }
 
 fn clusters(before: &World, after: &World) -> Vec<ClusterChange> {

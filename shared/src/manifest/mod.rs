@@ -153,12 +153,19 @@ pub struct Object {
 }
 
 /// The documents that caused objects, and the text that says so; objects that belong together share it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Intents {
     /// The documents by their index in the fleet, each once.
     pub documents: Vec<u32>,
     /// Their names in order, separated by commas.
     pub text: String,
+}
+
+/// An index means nothing in another fleet, where a document more or less moves all others; the text is what is written.
+impl PartialEq for Intents {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
 }
 
 impl Intents {

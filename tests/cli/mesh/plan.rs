@@ -150,6 +150,42 @@ fn access_that_changes_is_shown() {
 }
 
 #[test]
+fn a_caller_that_changes_its_account_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    crate::support::copy(&example(), folder.path());
+    // What the called service grants stays the same: to an account, whoever runs under it.
+    edit(
+        &folder.path().join("intents/bank.yaml"),
+        "mode: enforce\n  allow:\n",
+        "mode: enforce\n  allow:\n  - {from: [{namespace: web, serviceAccount: web}]}\n",
+    );
+    let before = tempfile::tempdir().unwrap();
+    crate::support::copy(folder.path(), before.path());
+    edit(
+        &folder.path().join("intents/web.yaml"),
+        "metadata: {name: web, namespace: web}\nspec:\n",
+        "metadata: {name: web, namespace: web}\nspec:\n  workload: {serviceAccount: front}\n",
+    );
+    let output = run(MESH, folder.path(), &["plan", before.path().to_str().unwrap(), "-o", "json"]);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    let effect: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let access = effect["access"].as_array().unwrap();
+    assert!(!access.is_empty() && access.iter().all(|one| one["before"] == "yes" && one["after"] == "no"), "{effect}");
+}
+
+/// Every document has a number, and this one moves all others.
+#[test]
+fn a_document_in_front_changes_nothing_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    crate::support::copy(&example(), folder.path());
+    let lonely = "apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {name: aaa, namespace: aaa}\n\
+        spec: {clusters: [eks], ports: [{name: http, port: 80, protocol: HTTP}]}\n";
+    std::fs::write(folder.path().join("inventory/aaa.yaml"), lonely).unwrap();
+    let output = run(MESH, folder.path(), &["plan", example().to_str().unwrap()]);
+    assert_eq!((code(&output), text(&output.stdout)), (0, String::new()));
+}
+
+#[test]
 fn what_is_not_right_is_refused_with_the_side_it_stands_on() {
     let repository = repository();
     let folder = repository.path();
