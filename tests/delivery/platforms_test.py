@@ -1,7 +1,7 @@
 """The programs of a release for every platform: what they are, what they load, and those that run here.
 
-Linux programs for another processor run in an emulator (qemu-user). Nothing here runs what is for macOS or Windows: Debian's
-Wine lacks a library that every program of Rust's loads. MESH_DIST is what krew-manifests/release wrote for all platforms.
+Linux programs for another processor run in an emulator (qemu-user); windows_test.py runs what is for Windows on amd64. Nothing
+runs what is for macOS. MESH_DIST is what krew-manifests/release wrote for all platforms.
 """
 
 import json

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use mesh::manifest::{Object, add_yaml, add_yaml_stream};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The first line of every file that is written here.
@@ -98,9 +98,9 @@ pub struct Staging {
     existed: bool,
     made: Vec<PathBuf>,
     own: BTreeSet<PathBuf>,
+    /// Dropped before the folder that holds it: not every file system of Windows removes what is open.
+    lock: fs::File,
     files: tempfile::TempDir,
-    /// Dropped after the folder that holds it is gone.
-    _lock: fs::File,
 }
 
 /// The staged files of one cluster.
@@ -131,7 +131,7 @@ impl Staging {
         let lock = fs::File::create(files.path().join(LOCK))
             .and_then(|file| file.lock().map(|()| file))
             .with_context(|| format!("cannot write below {}", folder.display()))?;
-        Ok(Self { folder: folder.to_owned(), existed, made, own: own_files(folder)?, files, _lock: lock })
+        Ok(Self { folder: folder.to_owned(), existed, made, own: own_files(folder)?, lock, files })
     }
 
     /// Stages the files of one cluster. The buffer is one that may be used for further clusters, so that none asks for
@@ -193,19 +193,20 @@ impl Staging {
     ///
     /// If a file cannot be moved into its place, or the user interrupts. The folder is then as it was.
     pub fn commit(self, clusters: Vec<Staged>) -> anyhow::Result<Written> {
-        let Self { folder, existed, made, own, files, _lock } = self;
+        let Self { folder, existed, made, own, lock, files } = self;
         let mut journal = Journal { undo: Vec::new(), made };
         let result = replace(&own, clusters, files.path(), &mut journal);
         if result.is_err() {
             journal.roll_back();
-            drop(files);
+        }
+        // Saved files go with the staging folder.
+        drop((lock, files));
+        if result.is_err() {
             if !existed {
                 let _ = fs::remove_dir(folder);
             }
             return result;
         }
-        // Saved files go with the staging folder.
-        drop(files);
         for parent in own.iter().filter_map(|path| path.parent()) {
             // Only empty folders can be removed.
             let _ = fs::remove_dir(parent);
@@ -215,8 +216,8 @@ impl Staging {
 
     /// Gives up: the folder stays as it was.
     pub fn abandon(self) {
-        let Self { folder: _, existed: _, made, own: _, files, _lock } = self;
-        drop(files);
+        let Self { folder: _, existed: _, made, own: _, lock, files } = self;
+        drop((lock, files));
         Journal { undo: Vec::new(), made }.roll_back();
     }
 }
@@ -307,8 +308,16 @@ fn remove_left_over(folder: &Path) -> anyhow::Result<()> {
         // Without a lock file it was made a moment ago, by a process that will say what stands in its way.
         let Ok(lock) = fs::File::open(entry.path().join(LOCK)) else { continue };
         match lock.try_lock() {
-            Ok(()) => fs::remove_dir_all(entry.path())
-                .with_context(|| format!("cannot remove {}, which a killed process left", entry.path().display()))?,
+            Ok(()) => {
+                drop(lock);
+                match fs::remove_dir_all(entry.path()) {
+                    // Its process was about to end, and has removed it itself.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    removed => removed.with_context(|| {
+                        format!("cannot remove {}, which a killed process left", entry.path().display())
+                    })?,
+                }
+            }
             Err(fs::TryLockError::WouldBlock) => {
                 bail!("another process is writing to {}; wait until it has ended", folder.display())
             }

@@ -135,7 +135,8 @@ impl<'a> Reader<'a> {
             self.refuse(path, "not a regular file");
             return;
         }
-        let relative = printable(path.strip_prefix(root).unwrap_or(path));
+        // The same on every system: it is part of what is printed for machines.
+        let relative = printable(path.strip_prefix(root).unwrap_or(path)).replace(std::path::MAIN_SEPARATOR, "/");
         self.file(path, relative, false);
     }
 

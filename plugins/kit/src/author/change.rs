@@ -280,7 +280,8 @@ fn shown(before: &World, after: &World) -> String {
 }
 
 fn diff(change: &Change) -> String {
-    let path = change.path.display();
+    // Programs that apply patches know one separator.
+    let path = change.path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     let name = |there: bool, side: &str| if there { format!("{side}/{path}") } else { "/dev/null".to_owned() };
     let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
     TextDiff::from_lines(before, after)

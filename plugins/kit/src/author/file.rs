@@ -1,9 +1,14 @@
 //! A file is replaced as a whole, and only if it still is what was read: whoever else edits it meanwhile loses nothing.
 
 use anyhow::{Context, bail};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
+
+/// How long an edit waits for another one of the same file; edits take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Puts `after` in place of `before`; nothing stands for a file that is not there.
 ///
@@ -11,18 +16,11 @@ use std::path::Path;
 ///
 /// If the file is not what was read any more, or cannot be written. It is then as it was.
 pub fn replace(path: &Path, before: Option<&[u8]>, after: Option<&str>) -> anyhow::Result<()> {
+    let trouble = || format!("cannot write {}", path.display());
     // A link is followed: it is the file behind it that people edit.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    // Two of these programs take turns: the second one finds the file changed.
-    let lock = match before {
-        Some(_) => {
-            let file = File::open(path).with_context(|| format!("{} is gone", path.display()))?;
-            file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
-            Some(file)
-        }
-        None => None,
-    };
-    let now = match fs::read(path) {
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut next = claim(&real, PATIENCE).with_context(trouble)?;
+    let now = match fs::read(&real) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
@@ -30,41 +28,55 @@ pub fn replace(path: &Path, before: Option<&[u8]>, after: Option<&str>) -> anyho
     if now.as_deref() != before {
         bail!("{} was changed by someone else while this ran; nothing was written, run it again", path.display());
     }
-    match after {
-        Some(text) => write(path, text, before.is_none()),
-        None => fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display())),
-    }?;
-    drop(lock);
-    Ok(())
+    let Some(text) = after else {
+        return fs::remove_file(&real).with_context(|| format!("cannot remove {}", path.display()));
+    };
+    next.write_all(text.as_bytes()).with_context(trouble)?;
+    if before.is_some() {
+        let permissions = fs::metadata(&real).with_context(trouble)?.permissions();
+        next.as_file().set_permissions(permissions).with_context(trouble)?;
+    }
+    next.as_file().sync_all().with_context(trouble)?;
+    let moved = if before.is_some() { next.persist(&real) } else { next.persist_noclobber(&real) };
+    moved.map(drop).map_err(|error| error.error).with_context(trouble)
 }
 
-fn write(path: &Path, text: &str, new: bool) -> anyhow::Result<()> {
-    let trouble = || format!("cannot write {}", path.display());
+/// Creates the file that takes the place of another one. Only one program can have created it, so two edits take turns,
+/// and the second one finds the file changed. (A lock on the edited file would keep Windows from replacing it.)
+fn claim(path: &Path, patience: Duration) -> anyhow::Result<NamedTempFile> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let next = next_to(path);
+    let name = next.file_name().unwrap_or_default();
     let mut builder = tempfile::Builder::new();
-    // Hidden files are no documents, should this one ever be left behind.
-    builder.prefix(".kubectl-mesh-");
+    builder.prefix(name).rand_bytes(0);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder).with_context(trouble)?;
-    file.write_all(text.as_bytes()).with_context(trouble)?;
-    if !new {
-        let permissions = fs::metadata(path).with_context(trouble)?.permissions();
-        file.as_file().set_permissions(permissions).with_context(trouble)?;
+    let begin = Instant::now();
+    loop {
+        match builder.tempfile_in(folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
+            Err(_) if begin.elapsed() < patience => std::thread::sleep(Duration::from_millis(10)),
+            Err(_) => {
+                let name = name.display();
+                bail!(
+                    "another edit of the file is going on; if none is, one was killed: remove {name} beside the file"
+                );
+            }
+            Ok(file) => return Ok(file),
+        }
     }
-    file.as_file().sync_all().with_context(trouble)?;
-    if new {
-        file.persist_noclobber(path).map_err(|error| error.error).with_context(trouble)?;
-    } else {
-        file.persist(path).map_err(|error| error.error).with_context(trouble)?;
-    }
-    Ok(())
+}
+
+/// Hidden files are no documents, should this one ever be left behind.
+fn next_to(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".{}.kubectl-mesh", path.file_name().unwrap_or_default().display()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::replace;
+    use super::{claim, next_to, replace};
     use std::fs;
+    use std::time::Duration;
 
     #[test]
     fn a_file_that_changed_meanwhile_is_left_alone() {
@@ -81,5 +93,14 @@ mod tests {
         replace(&path, Some(b"two\n"), None).expect("the same file");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
         assert!(replace(&path, Some(b"two\n"), Some("three\n")).is_err());
+    }
+    #[test]
+    fn what_a_killed_edit_left_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.yaml");
+        fs::write(next_to(&path), "half").expect("written");
+        let said = claim(&path, Duration::ZERO).expect_err("taken").to_string();
+        assert!(said.contains("remove .a.yaml.kubectl-mesh"), "{said}");
+        assert_eq!(fs::read_to_string(next_to(&path)).expect("there"), "half");
     }
 }
