@@ -16,7 +16,8 @@ Exit code: 0 yes, 1 no. A yes may hold for some requests only; --port, --method 
 
 Examples:
   kubectl mesh authz can-i bank/account@eks bank/user --in cluster-2 -f fleet/
-  kubectl mesh authz can-i bank/account@eks bank/user --in eks --port 8080 --method GET --path /v1/me -f fleet/
+  kubectl mesh authz can-i bank/account@eks bank/user --in eks \\
+    --port 8080 --method GET --path /v1/me -f fleet/
   kubectl mesh authz can-i bank/account@eks bank/user --in eks --quiet -f fleet/ && echo allowed")]
 pub(crate) struct Args {
     /// The caller: NAMESPACE/NAME@CLUSTER

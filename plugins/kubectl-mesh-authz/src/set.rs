@@ -14,20 +14,22 @@ use mesh_kit::run::Outcome;
 /// Create or edit an access policy
 #[derive(clap::Args)]
 #[command(after_help = "\
---allow adds a rule for these callers, or edits the one that there is for exactly them; other rules stay as they are.
-The change and its effect on the fleet are shown before the file is written, and a fleet that would not be right is
+--allow adds a rule for these callers, or edits the one that there is for exactly them; other rules stay as they are. \
+The change and its effect on the fleet are shown before the file is written, and a fleet that would not be right is \
 refused. Clusters are names or KEY=VALUE, separated by commas; KEY=VALUE:KEY=VALUE wants both labels.
 
 Examples:
   # account in eks may call user in eks and cluster-1
-  kubectl mesh authz set bank/user-callers --to user --allow account@eks --in eks,cluster-1 --file intents/ -f .
+  kubectl mesh authz set bank/user-callers --to user --allow account@eks --in eks,cluster-1 \\
+    --file intents/ -f .
 
   # Whoever declared the dependency, for reading only
   kubectl mesh authz set bank/order-callers --to order --allow dependents \\
     --ports 8080 --methods GET --paths '/v1/*' --file intents/bank.yaml -f .
 
   # Nobody
-  kubectl mesh authz set bank/ledger-callers --to ledger --nobody --file intents/ --dry-run=client -f .")]
+  kubectl mesh authz set bank/ledger-callers --to ledger --nobody --file intents/ \\
+    --dry-run=client -f .")]
 pub(crate) struct Args {
     /// The policy: NAMESPACE/NAME, or NAME with -n; a bare name with --default
     #[arg(value_name = "POLICY")]

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Show who may call a service, caller by caller and cluster by cluster
 #[derive(clap::Args)]
 #[command(after_help = "\
-The table has a row per caller that a rule allows somewhere, or that declares the dependency and is refused, and a
-column per called cluster: yes, no, partly (only some ports, methods or paths), or - where the service does not run.
+The table has a row per caller that a rule allows somewhere, or that declares the dependency and is refused, and a \
+column per called cluster: yes, no, partly (only some ports, methods or paths), or - where the service does not run. \
 A row of * stands for everyone: open (no policy holds) or audit (calls that no rule allows are only logged).
 
 Examples:

@@ -12,16 +12,18 @@ use mesh_kit::run::Outcome;
 /// Create or edit the document of a service
 #[derive(clap::Args)]
 #[command(after_help = "\
-Only the fields that are named change; an empty value (--to '') takes a field out. The change and its effect on the fleet
-are shown before the file is written, and a fleet that would not be right is refused. Clusters are names or KEY=VALUE,
+Only the fields that are named change; an empty value (--to '') takes a field out. The change and its effect on the fleet \
+are shown before the file is written, and a fleet that would not be right is refused. Clusters are names or KEY=VALUE, \
 separated by commas; KEY=VALUE:KEY=VALUE wants both labels.
 
 Examples:
   # Let services of bank reach user from other clusters
-  kubectl mesh expose set bank/user --hostname user.mesh.bank.example --to bank --file intents/ -f .
+  kubectl mesh expose set bank/user --hostname user.mesh.bank.example --to bank \\
+    --file intents/ -f .
 
   # A new service, on stdout
-  kubectl mesh expose set bank/rates --clusters eks,hosting=on-prem --port http=8080 --depends-on ledger -f .
+  kubectl mesh expose set bank/rates --clusters eks,hosting=on-prem --port http=8080 \\
+    --depends-on ledger -f .
 
   # Only show what would change
   kubectl mesh expose set bank/user --clusters all --file intents/bank.yaml --dry-run=client -f .")]

@@ -10,7 +10,7 @@ use mesh_kit::run::Outcome;
 /// Let a cluster serve nobody from elsewhere, and send its own callers elsewhere where they can go
 #[derive(clap::Args)]
 #[command(after_help = "\
-Edits `drain` in the Cluster document, after showing who will be served from where. Nothing happens in any cluster until
+Edits `drain` in the Cluster document, after showing who will be served from where. Nothing happens in any cluster until \
 the documents are applied.
 
 Examples:

@@ -12,21 +12,25 @@ use mesh_kit::run::Outcome;
 /// Create or edit a traffic policy
 #[derive(clap::Args)]
 #[command(after_help = "\
-Only the fields that are named change; an empty value (--exclude '') takes a field out. The change and its effect on the
-fleet are shown before the file is written, and a fleet that would not be right is refused. Clusters are names or
-KEY=VALUE, separated by commas; KEY=VALUE:KEY=VALUE wants both labels. In --order, + puts several into one tier, `local` is
+Only the fields that are named change; an empty value (--exclude '') takes a field out. The change and its effect on the \
+fleet are shown before the file is written, and a fleet that would not be right is refused. Clusters are names or \
+KEY=VALUE, separated by commas; KEY=VALUE:KEY=VALUE wants both labels. In --order, + puts several into one tier, `local` is \
 the caller's own cluster, and region=same, zone=same and network=same are those of the caller.
 
 Examples:
-  # Own cluster first, then on premises in the region, then on premises anywhere; never into the public cloud
+  # Own cluster first, then on premises in the region, then on premises anywhere; never into
+  # the public cloud
   kubectl mesh failover set bank/account-to-user --from account --to user \\
-    --order local,hosting=on-prem:region=same,hosting=on-prem --exclude hosting=public-cloud --file intents/ -f .
+    --order local,hosting=on-prem:region=same,hosting=on-prem \\
+    --exclude hosting=public-cloud --file intents/ -f .
 
   # A fifth of the traffic to wine
-  kubectl mesh failover set shop/bar-to-wine --to bar --weight wine=20 --file intents/shop.yaml -f .
+  kubectl mesh failover set shop/bar-to-wine --to bar --weight wine=20 \\
+    --file intents/shop.yaml -f .
 
   # The fleet's default
-  kubectl mesh failover set fleet --default --order local,region=same,all --file intents/ --dry-run=client -f .")]
+  kubectl mesh failover set fleet --default --order local,region=same,all \\
+    --file intents/ --dry-run=client -f .")]
 pub(crate) struct Args {
     /// The policy: NAMESPACE/NAME, or NAME with -n; a bare name with --default
     #[arg(value_name = "POLICY")]

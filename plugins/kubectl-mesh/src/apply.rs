@@ -7,7 +7,7 @@ use mesh_kit::run::Outcome;
 /// Make the clusters hold what the intents want
 #[derive(clap::Args)]
 #[command(after_help = "\
-What is needed first is applied first, in all clusters at once; a cluster that fails does not stop the others. Running it
+What is needed first is applied first, in all clusters at once; a cluster that fails does not stop the others. Running it \
 again changes nothing, and finishes what was interrupted.
 
 Examples:

@@ -12,8 +12,10 @@ kubectl completes plugins through a program `kubectl_complete-mesh` on PATH; nam
 
 Examples:
   # kubectl mesh <TAB>; needs kubectl's own completion
-  kubectl mesh completion kubectl > ~/.local/bin/kubectl_complete-mesh && chmod +x ~/.local/bin/kubectl_complete-mesh
-  ln -s kubectl_complete-mesh ~/.local/bin/kubectl_complete-mesh-expose    # likewise -failover and -authz
+  kubectl mesh completion kubectl > ~/.local/bin/kubectl_complete-mesh \\
+    && chmod +x ~/.local/bin/kubectl_complete-mesh
+  # Likewise -failover and -authz
+  ln -s kubectl_complete-mesh ~/.local/bin/kubectl_complete-mesh-expose
 
   # kubectl-mesh <TAB>, verbs and flags
   source <(kubectl-mesh completion bash)")]

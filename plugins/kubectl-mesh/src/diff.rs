@@ -7,7 +7,7 @@ use mesh_kit::run::Outcome;
 /// Show what apply would change in the clusters
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit code: 0 no differences, 1 differences, 2 something could not be compared. KUBECTL_EXTERNAL_DIFF names another program
+Exit code: 0 no differences, 1 differences, 2 something could not be compared. KUBECTL_EXTERNAL_DIFF names another program \
 for the comparison, as for kubectl diff.
 
 Examples:

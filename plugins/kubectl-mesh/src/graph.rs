@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// Draw who calls whom, and where calls go next when something fails
 #[derive(clap::Args)]
 #[command(after_help = "\
-A solid line is where requests go, with their share of them; a dashed line is where they go next, with the number of the
+A solid line is where requests go, with their share of them; a dashed line is where they go next, with the number of the \
 tier; a line with \"some\" holds for the requests of a `match` only.
 
 Examples:

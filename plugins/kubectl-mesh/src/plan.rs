@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Show what a change of the documents does to callers, access and each cluster's objects
 #[derive(clap::Args)]
 #[command(after_help = "\
-BASE and TARGET are folders, or Git revisions of what -f names; without TARGET, BASE is compared with the files as they are.
+BASE and TARGET are folders, or Git revisions of what -f names; without TARGET, BASE is compared with the files as they are. \
 Nothing is read from any cluster: `kubectl mesh diff` compares with those.
 
 Examples:

@@ -22,10 +22,12 @@ Examples:
   kubectl mesh render -f fleet/ --all --output-dir rendered/
 
   # A ManifestWork for each cluster, into the hub of Open Cluster Management
-  kubectl mesh render -f fleet/ --cluster cluster-1 --emit manifestwork | kubectl --context hub apply -f -
+  kubectl mesh render -f fleet/ --cluster cluster-1 --emit manifestwork \\
+    | kubectl --context hub apply -f -
 
   # Straight into a cluster
-  kubectl mesh render -f fleet/ --cluster cluster-1 | kubectl --context cluster-1 apply --server-side -f -")]
+  kubectl mesh render -f fleet/ --cluster cluster-1 \\
+    | kubectl --context cluster-1 apply --server-side -f -")]
 pub(crate) struct Args {
     /// The cluster to render for
     #[arg(long, value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
