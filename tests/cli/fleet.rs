@@ -63,6 +63,13 @@ impl Fleet {
         fs::write(self.folder.path().join(file), text).expect("the file can be written");
     }
 
+    /// Replaces the first place of a text that has to be there.
+    pub fn edit(&self, file: &str, from: &str, to: &str) {
+        let before = self.read(file);
+        assert!(before.contains(from), "{from}");
+        self.write(file, &before.replacen(from, to, 1));
+    }
+
     /// All files, hidden ones too.
     pub fn everything(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();

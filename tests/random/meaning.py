@@ -13,6 +13,7 @@ import collections
 import concurrent.futures
 import json
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -42,7 +43,7 @@ def main():
 
 
 REASONS = ["exclude", "access", "guardrail", "drain", "unreachable", "order"]
-OUTCOMES = [*REASONS, "row", "matched row", "share", "refused", "admitted"]
+OUTCOMES = [*REASONS, "row", "matched row", "share", "refused", "admitted", "moved", "lost", "request refused", "request admitted"]
 
 
 def compare(programs, seed):
@@ -51,9 +52,12 @@ def compare(programs, seed):
         documents = json.loads(said(programs / "fleet-generator", "fleet", "--seed", seed, "--out", folder, "--json"))
         rows = json.loads(said(programs / "kubectl-mesh", "explain", "-f", folder, "-o", "json"))
         matrix = json.loads(said(programs / "kubectl-mesh-authz", "who-can", "-f", folder, "-o", "json"))
-    fleet = Fleet(documents)
-    counts = collections.Counter()
-    differences = []
+        fleet = Fleet(documents)
+        counts = collections.Counter()
+        differences = [
+            *compare_requests(programs, folder, fleet, random.Random(seed), counts),
+            *compare_outages(programs, folder, fleet, random.Random(seed), counts),
+        ]
 
     told = collections.defaultdict(list)
     for row in rows:
@@ -96,6 +100,75 @@ def compare(programs, seed):
     return differences, counts
 
 
+def compare_requests(programs, folder, fleet, dice, counts):
+    """Some requests, asked one by one."""
+    copies = [(*name, cluster) for name, service in fleet.services.items() for cluster in sorted(service.runs)]
+    if not copies:
+        return
+    for _ in range(3):
+        caller, called = dice.choice(copies), dice.choice(copies)
+        provider = called[:2]
+        port, protocol = dice.choice(sorted(fleet.services[provider].ports.items()))
+        request = {"port": port}
+        if protocol not in ("TCP", "TLS"):
+            request |= {"method": dice.choice(["GET", "POST"]), "path": dice.choice(["/v1/orders", "/v2", "/healthz"])}
+        flags = [f"--{name}={value}" for name, value in request.items()]
+        words = ["can-i", "{}/{}@{}".format(*caller), "{}/{}".format(*provider), "--in", called[2], *flags, "-f", folder]
+        told = subprocess.run([programs / "kubectl-mesh-authz", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        meant = fleet.admits(caller, provider, called[2], request)
+        counts["request admitted" if meant else "request refused"] += 1
+        if not told.stdout.startswith("yes - " if meant else "no - ") or told.returncode != (not meant):
+            yield f"{words}: meant {meant}, told {told.returncode} {told.stdout!r}"
+
+
+def compare_outages(programs, folder, fleet, dice, counts):
+    """A failure of some clusters caller by caller, and of each cluster in numbers."""
+    if not fleet.clusters:
+        return
+    rows = {edge: fleet.rows(edge) for edge in fleet.edges()}
+    down = dice.sample(sorted(fleet.clusters), min(len(fleet.clusters), dice.choice([1, 1, 2])))
+    words = ["simulate", "--down", ",".join(down), "--all", "-o", "json", "-f", folder]
+    told = json.loads(said(programs / "kubectl-mesh-failover", *words))
+    parts = lambda listed: collections.Counter({tuple(sorted(part["clusters"])): part["percent"] for part in listed})
+    listed = [(row["caller"], row["service"], "match" in row, parts(row["before"]), parts(row["after"]), row["lost"]) for row in told]
+    meant = []
+    for edge, routes in rows.items():
+        (namespace, service, cluster), provider = edge
+        for row in routes if cluster not in down else []:
+            before, _ = served(row, [])
+            after, lost = served(row, down)
+            caller = {"cluster": cluster, "namespace": namespace, "service": service}
+            meant.append((caller, dict(zip(("namespace", "name"), provider)), row["match"], before, after, lost))
+            counts["lost" if lost else "moved" if before != after else "stays"] += 1
+    for ours, theirs in zip(sorted(meant, key=str), sorted(listed, key=str)):
+        if ours != theirs:
+            yield f"without {down}: meant {ours}, told {theirs}"
+    if len(meant) != len(listed):
+        yield f"without {down}: {len(meant)} rows are meant, {len(listed)} are told"
+    for outage in json.loads(said(programs / "kubectl-mesh-failover", "simulate", "--each", "-o", "json", "-f", folder)):
+        fates = [
+            [(served(row, []), served(row, outage["down"])) for row in routes]
+            for edge, routes in rows.items()
+            if edge.caller[2] not in outage["down"]
+        ]
+        lost = sum(any(after[1] > before[1] for before, after in fate) for fate in fates)
+        moved = sum(any(after != before for before, after in fate) for fate in fates) - lost
+        if (outage["lost"], outage["moved"], len(outage["losing"])) != (lost, moved, lost):
+            yield f"{outage}: meant {lost} and {moved}"
+
+
+def served(row, down):
+    """Who serves which part of the requests while clusters are down, and what nobody serves."""
+    healthy = lambda clusters: tuple(sorted(set(clusters) - set(down)))
+    order = next((healthy(tier) for tier in row["tiers"] if healthy(tier)), ())
+    out = collections.Counter()
+    for clusters, percent in row["shares"]:
+        out[healthy(clusters) or order] += percent
+    out[order] += 100 - sum(percent for _, percent in row["shares"])
+    lost = out.pop((), 0)
+    return +out, lost
+
+
 def texts(rows):
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
@@ -127,6 +200,8 @@ class Service:
         observed = {account for entry in seen for account in entry.get("serviceAccounts", [])}
         usual = spec.get("workload", {}).get("serviceAccount") or (observed.pop() if len(observed) == 1 else self.name[1])
         self.accounts = dict.fromkeys(self.runs, usual)
+        ports = spec.get("ports") or [port for entry in seen for port in entry.get("ports", [])]
+        self.ports = {port["port"]: port.get("protocol", "HTTP") for port in ports}
         for variant in spec.get("variants", []):
             account = variant.get("workload", {}).get("serviceAccount")
             if account:
@@ -313,12 +388,15 @@ class Fleet:
     def decides(self, provider):
         return name_of(min(self.policies(provider), key=name_of))
 
-    def admits(self, caller, provider, cluster):
+    def admits(self, caller, provider, cluster, request=None):
+        """Whether a request passes; without one: whether any does."""
         policies = self.policies(provider)
         if not policies or policies[0]["spec"].get("mode") == "audit":
             return True
         return any(
-            cluster in self.select(rule.get("in", "all")) and self.is_from(item, caller, provider, policy)
+            cluster in self.select(rule.get("in", "all"))
+            and self.is_from(item, caller, provider, policy)
+            and (not request or self.is_about_request(rule, provider, request))
             for policy in policies
             for rule in policy["spec"]["allow"]
             for item in rule["from"]
@@ -326,6 +404,18 @@ class Fleet:
             self.always(rule, item, caller, provider, cluster)
             for _, rule in self.rules
             for item in rule.get("alwaysAllow", [])
+        )
+
+    def is_about_request(self, rule, provider, request):
+        connection = self.services[provider].ports[request["port"]] in ("TCP", "TLS")
+        if connection and (rule.get("methods") or rule.get("paths")):
+            return False
+        fits = lambda path: request["path"].startswith(path[:-1]) if path.endswith("*") else request["path"].endswith(path.lstrip("*"))
+        exact = lambda path: request["path"] == path
+        return (
+            request["port"] in rule.get("ports", [request["port"]])
+            and ("methods" not in rule or request["method"] in rule["methods"])
+            and ("paths" not in rule or any((fits if "*" in path else exact)(path) for path in rule["paths"]))
         )
 
     def is_from(self, item, caller, provider, policy):

@@ -2,7 +2,7 @@
 
 use mesh::World;
 use mesh::explain::{Caller, Service, file_of};
-use mesh::fleet::{ClusterId, ServiceId};
+use mesh::fleet::{ClusterId, ServiceId, ServicePort};
 use mesh::intent::access::Mode;
 use serde::Serialize;
 
@@ -70,6 +70,17 @@ pub struct Rule {
     pub line: u32,
 }
 
+/// What is known of a request; absent: anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Request<'a> {
+    /// The port of the service.
+    pub port: Option<&'a ServicePort>,
+    /// Its method.
+    pub method: Option<&'a str>,
+    /// Its path, without a query.
+    pub path: Option<&'a str>,
+}
+
 impl Rule {
     /// Whether it admits every request.
     pub fn is_unconditional(&self) -> bool {
@@ -77,13 +88,17 @@ impl Rule {
     }
 
     /// Whether it admits a request of which this much is known.
-    pub fn may_admit(&self, port: Option<u16>, method: Option<&str>, path: Option<&str>) -> bool {
+    pub fn may_admit(&self, request: &Request<'_>) -> bool {
+        let Request { port, method, path } = request;
         let fits = |pattern: &String, path: &str| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
             (Some(begin), _) => path.starts_with(begin),
             (None, Some(end)) => path.ends_with(end),
             (None, None) => pattern == path,
         };
-        port.is_none_or(|port| self.ports.is_empty() || self.ports.contains(&port))
+        // Connections without requests have no methods and paths.
+        let about_requests = !self.methods.is_empty() || !self.paths.is_empty();
+        port.is_none_or(|port| self.ports.is_empty() || self.ports.contains(&port.number))
+            && port.is_none_or(|port| port.protocol.is_http() || !about_requests)
             && method.is_none_or(|method| self.methods.is_empty() || self.methods.iter().any(|known| known == method))
             && path.is_none_or(|path| self.paths.is_empty() || self.paths.iter().any(|known| fits(known, path)))
     }

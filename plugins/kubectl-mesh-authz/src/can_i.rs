@@ -1,13 +1,14 @@
 //! `can-i`: may this caller call this copy, and which document says so.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use mesh::World;
 use mesh::explain::file_of;
-use mesh::fleet::ServiceId;
+use mesh::fleet::{Service, ServiceId};
+use mesh::intent::types::Method;
 use mesh_kit::input::{self, Input};
 use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Outcome};
-use mesh_kit::verdict::{self, Answer, Rule, Verdict};
+use mesh_kit::verdict::{self, Answer, Request, Rule, Verdict};
 
 /// Say whether a caller may call a service in a cluster, and which document says so
 #[derive(clap::Args)]
@@ -65,15 +66,44 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
             return Err(anyhow::anyhow!("{text} does not run in {place}; it runs in {}", names.join(", ")).into());
         }
     }
+    let request = request(args, fleet.service(service))?;
     let mut verdict = verdict::verdict(&world, service, copy, caller, from);
     let answer = verdict::answer(&world, service);
-    verdict.rules.retain(|rule| rule.may_admit(args.port, args.method.as_deref(), args.path.as_deref()));
+    verdict.rules.retain(|rule| rule.may_admit(&request));
     verdict.allowed = answer != Answer::Enforce || !verdict.rules.is_empty();
     if !args.quiet {
         let text = args.output.of(&verdict)?.unwrap_or_else(|| explain(&world, service, answer, &verdict, args));
         run::print(&text)?;
     }
     Ok(u8::from(!verdict.allowed))
+}
+
+/// The request that is asked about. One that no client can send has no answer, and "yes" would be wrong.
+fn request<'a>(args: &'a Args, service: &'a Service) -> anyhow::Result<Request<'a>> {
+    let Args { port, method, path, .. } = args;
+    let called = || format!("{}/{}", service.namespace, service.name);
+    let ports = || {
+        let ports = service.ports.iter();
+        ports.map(|port| format!("{} ({})", port.number, port.protocol.as_str())).collect::<Vec<_>>().join(", ")
+    };
+    let known = |number: &u16| {
+        let found = service.ports.iter().find(|port| port.number == *number);
+        found.with_context(|| format!("{} has no port {number}; it has {}", called(), ports()))
+    };
+    let port = port.as_ref().map(known).transpose()?;
+    if let Some(method) = method.as_ref().filter(|method| Method::parse(method).is_none()) {
+        bail!("\"{method}\" is not an HTTP method; write it in upper case, for example GET");
+    }
+    let is_path =
+        |path: &str| path.starts_with('/') && !path.contains(['?', '#']) && !path.contains(char::is_whitespace);
+    if let Some(path) = path.as_ref().filter(|path| !is_path(path)) {
+        bail!("\"{path}\" is not a path; write it from its first `/` and without its query, for example /v1/orders");
+    }
+    let requests = port.map_or(service.speaks_http(), |port| port.protocol.is_http());
+    if !requests && (method.is_some() || path.is_some()) {
+        bail!("connections to {} have no methods and paths: its ports are {}", called(), ports());
+    }
+    Ok(Request { port, method: method.as_deref(), path: path.as_deref() })
 }
 
 fn explain(world: &World, service: ServiceId, answer: Answer, verdict: &Verdict, args: &Args) -> String {

@@ -4,6 +4,7 @@ use crate::outage::{Part, Served};
 use mesh::World;
 use mesh::explain::{Caller, Match, Service};
 use mesh::fleet::{ClusterId, Clusters, Fleet};
+use mesh::intent::traffic::RequestMatch;
 use mesh::resolve::{Edge, Route};
 use mesh_kit::explain;
 use mesh_kit::input::{self, Input};
@@ -84,10 +85,13 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
     let fleet = &world.effective.fleet;
     let ids: Vec<ClusterId> = fleet.cluster_ids().map(|(id, _)| id).collect();
     if args.what.down.is_empty() {
-        let sets: Vec<Vec<ClusterId>> = if args.what.each {
-            ids.iter().map(|id| vec![*id]).collect()
+        let sets: Vec<Clusters> = if args.what.each {
+            ids.iter().map(|id| Clusters::one(*id)).collect()
         } else {
-            ids.iter().enumerate().flat_map(|(at, a)| ids[at + 1..].iter().map(|b| vec![*a, *b])).collect()
+            ids.iter()
+                .enumerate()
+                .flat_map(|(at, a)| ids[at + 1..].iter().map(|b| [*a, *b].into_iter().collect()))
+                .collect()
         };
         if sets.is_empty() {
             return Err(anyhow::anyhow!("there are not enough Cluster documents for this").into());
@@ -107,26 +111,28 @@ pub(crate) fn run(input: &Input, args: &Args) -> Outcome {
             if !rows.is_empty() {
                 run::print(&moved_table(&rows, !args.no_headers))?;
             }
-            eprintln!("{}", summary(&world, &rows, &down));
+            eprintln!("{}", summary(&world, &down));
         }
     }
     Ok(code)
 }
 
-/// The routes of the callers that are still there, each with the requests it is for.
-fn routes<'a>(world: &'a World, down: &Clusters) -> impl Iterator<Item = (&'a Edge, &'a Route, Option<Vec<Match>>)> {
+/// The callers that are still there.
+fn edges<'a>(world: &'a World, down: &Clusters) -> impl Iterator<Item = &'a Edge> {
     let down = *down;
-    world.effective.edges.iter().filter(move |edge| !down.contains(edge.cluster)).flat_map(|edge| {
-        let matched = edge.matched.iter().filter(|matched| matched.policies.len() == 1);
-        std::iter::once((edge, &edge.base, None)).chain(
-            matched.map(move |matched| (edge, &matched.route, Some(matched.matches.iter().map(Into::into).collect()))),
-        )
-    })
+    world.effective.edges.iter().filter(move |edge| !down.contains(edge.cluster))
+}
+
+/// The routes of a caller: of all its requests, and of those that a policy of its own matches.
+fn routes(edge: &Edge) -> impl Iterator<Item = (&Route, Option<&[RequestMatch]>)> {
+    let matched = edge.matched.iter().filter(|matched| matched.policies.len() == 1);
+    std::iter::once((&edge.base, None)).chain(matched.map(|matched| (&matched.route, Some(&*matched.matches))))
 }
 
 fn moved(world: &World, down: &Clusters, all: bool) -> Vec<Moved> {
     let fleet = &world.effective.fleet;
-    routes(world, down)
+    edges(world, down)
+        .flat_map(|edge| routes(edge).map(move |(route, matches)| (edge, route, matches)))
         .filter_map(|(edge, route, matches)| {
             let (before, after) = (Served::of(route, &Clusters::NONE), Served::of(route, down));
             let (caller, service) = (fleet.service(edge.caller), fleet.service(edge.provider));
@@ -137,7 +143,7 @@ fn moved(world: &World, down: &Clusters, all: bool) -> Vec<Moved> {
                     service: caller.name.to_string(),
                 },
                 service: Service { namespace: service.namespace.to_string(), name: service.name.to_string() },
-                matches,
+                matches: matches.map(|matches| matches.iter().map(Into::into).collect()),
                 before: before.parts(fleet),
                 after: after.parts(fleet),
                 lost: after.lost,
@@ -146,22 +152,21 @@ fn moved(world: &World, down: &Clusters, all: bool) -> Vec<Moved> {
         .collect()
 }
 
-fn outage(world: &World, down: &[ClusterId]) -> Outage {
+/// What happens to callers, whichever of their requests it happens to.
+fn outage(world: &World, down: &Clusters) -> Outage {
     let fleet = &world.effective.fleet;
-    let set: Clusters = down.iter().copied().collect();
     let (mut moved, mut losing) = (0, Vec::new());
-    for (edge, route, matches) in routes(world, &set) {
-        if matches.is_some() || route.clusters().and(&set).is_empty() {
-            continue;
-        }
-        let (before, after) = (Served::of(route, &Clusters::NONE), Served::of(route, &set));
-        if after.lost > before.lost {
+    for edge in edges(world, down) {
+        let touched = routes(edge).filter(|(route, _)| !route.clusters().and(down).is_empty());
+        let fates: Vec<(Served, Served)> =
+            touched.map(|(route, _)| (Served::of(route, &Clusters::NONE), Served::of(route, down))).collect();
+        if fates.iter().any(|(before, after)| after.lost > before.lost) {
             losing.push(arrow(fleet, edge));
-        } else if after != before {
+        } else if fates.iter().any(|(before, after)| after != before) {
             moved += 1;
         }
     }
-    let down = down.iter().map(|id| fleet.cluster(*id).name.to_string()).collect();
+    let down = down.iter().map(|id| fleet.cluster(id).name.to_string()).collect();
     Outage { down, lost: losing.len(), moved, losing }
 }
 
@@ -212,9 +217,8 @@ fn outage_table(outages: &[Outage], headers: bool) -> String {
     table.render(headers)
 }
 
-fn summary(world: &World, rows: &[Moved], down: &Clusters) -> String {
-    let lost = rows.iter().filter(|row| row.lost > 0).count();
-    let moved = rows.iter().filter(|row| row.lost == 0 && row.before != row.after).count();
+fn summary(world: &World, down: &Clusters) -> String {
+    let Outage { lost, moved, .. } = outage(world, down);
     let gone = world.effective.edges.iter().filter(|edge| down.contains(edge.cluster)).count();
     format!("Callers that lose requests: {lost}; served from elsewhere: {moved}; down themselves: {gone}.")
 }
