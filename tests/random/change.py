@@ -191,6 +191,14 @@ def replaces_a_cluster(documents, dice):
     documents[:] = json.loads(text)
 
 
+def moves_callers(documents, dice):
+    """Another cluster in a rule of an access policy."""
+    rules = [rule for policy in of_kind(documents, "AccessPolicy") for rule in policy["spec"]["allow"]]
+    named = [item for rule in rules for item in rule["from"] if isinstance(item, dict)]
+    if named:
+        dice.choice(named)["clusters"] = [dice.choice(of_kind(documents, "Cluster"))["metadata"]["name"]]
+
+
 def moves_a_trust_domain(documents, dice):
     cluster = dice.choice(of_kind(documents, "Cluster"))
     others = [other["spec"].get("mesh", {}).get("trustDomain", "cluster.local") for other in of_kind(documents, "Cluster")]
@@ -204,6 +212,7 @@ CHANGES = [
     moves_a_service,
     swaps_dependencies,
     replaces_a_cluster,
+    moves_callers,
     moves_a_trust_domain,
 ]
 

@@ -173,6 +173,40 @@ fn a_caller_that_changes_its_account_is_shown() {
     assert!(!access.is_empty() && access.iter().all(|one| one["before"] == "yes" && one["after"] == "no"), "{effect}");
 }
 
+/// What one fleet calls the first cluster is another one in the other fleet.
+#[test]
+fn access_follows_the_names_of_clusters() {
+    let fleet = |clusters: [&str; 3], allowed: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut documents = clusters.map(|name| {
+            format!(
+                "apiVersion: meshintent.dev/v1alpha1\nkind: Cluster\nmetadata: {{name: {name}}}\n\
+                 spec: {{region: here, network: {name}, gateway: {{address: {name}.example}}, mesh: {{trustDomain: {name}.example}}}}\n---\n"
+            )
+        });
+        documents[2] += &format!(
+            "apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {{name: caller, namespace: shop}}\n\
+             spec: {{clusters: all, ports: [{{name: http, port: 80}}]}}\n---\n\
+             apiVersion: meshintent.dev/v1alpha1\nkind: MeshService\nmetadata: {{name: called, namespace: shop}}\n\
+             spec: {{clusters: [c], ports: [{{name: http, port: 80}}]}}\n---\n\
+             apiVersion: meshintent.dev/v1alpha1\nkind: AccessPolicy\nmetadata: {{name: called, namespace: shop}}\n\
+             spec: {{to: {{service: called}}, allow: [{{from: [{{service: caller, clusters: [{allowed}]}}]}}]}}\n"
+        );
+        std::fs::write(folder.path().join("fleet.yaml"), documents.concat()).unwrap();
+        folder
+    };
+    let (before, after) = (fleet(["a", "b", "c"], "a"), fleet(["b", "c", "d"], "b"));
+    let output = run(MESH, after.path(), &["plan", before.path().to_str().unwrap(), "-o", "json"]);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    let effect: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expected = json!([{
+        "caller": {"cluster": "b", "namespace": "shop", "service": "caller"},
+        "service": {"namespace": "shop", "name": "called"},
+        "in": "c", "before": "no", "after": "yes",
+    }]);
+    assert_eq!(effect["access"], expected);
+}
+
 /// Every document has a number, and this one moves all others.
 #[test]
 fn a_document_in_front_changes_nothing_of_others() {

@@ -4,7 +4,7 @@ use super::sides;
 use crate::verdict::{self, Answer, Rule, Verdict};
 use mesh::World;
 use mesh::explain::{Caller, Service};
-use mesh::fleet::{ClusterId, Clusters, Fleet, ServiceId, Source};
+use mesh::fleet::{ClusterId, Clusters, Fleet, ServiceId};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,34 +92,17 @@ impl Shared {
         self.0.get(fleet.cluster(cluster).name.as_str()).copied()
     }
 
-    /// Everything that decides about the callers of each copy of a service, in a form that can be compared.
+    /// Everything that decides about the callers of each copy of a service, in a form that can be compared. Identities
+    /// are enough: a fleet whose rules mean one of two services with the same identity is not right.
     fn grants(&self, world: &World, id: ServiceId) -> BTreeMap<usize, String> {
         let (fleet, access) = (&world.effective.fleet, &world.effective.access);
-        // Two services may share an identity; a rule may still mean one of them only.
-        let policies = access.service(id).policies.iter().map(|policy| &fleet.access[*policy]);
-        let meant: Vec<_> = policies
-            .flat_map(|policy| &policy.rules)
-            .flat_map(|rule| &rule.sources)
-            .map(|source| match source {
-                Source::Dependents(_) => {
-                    let dependents = access.dependents(id).iter();
-                    dependents
-                        .map(|(caller, edge)| (name(fleet, *caller), self.numbers(fleet, &edge.clusters)))
-                        .collect()
-                }
-                Source::Service { service, clusters, .. } => {
-                    vec![(name(fleet, *service), self.numbers(fleet, clusters))]
-                }
-                Source::Identity { .. } => Vec::new(),
-            })
-            .collect();
         let granted = |copy| {
             let grants = access.grants(fleet, id, copy).into_iter().map(|grant| {
                 let identities = grant.identities.into_iter();
                 let identities: Vec<_> = identities.map(|(who, from)| (who, self.numbers(fleet, &from))).collect();
                 (grant.conditions, identities)
             });
-            format!("{:?} {:?} {meant:?}", access.service(id).mode, grants.collect::<Vec<_>>())
+            format!("{:?} {:?}", access.service(id).mode, grants.collect::<Vec<_>>())
         };
         let copies = fleet.service(id).runs.iter();
         copies.filter_map(|copy| Some((self.number(fleet, copy)?, granted(copy)))).collect()
