@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod fleet;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
