@@ -349,6 +349,14 @@ fn own_files(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
 }
 
 fn begins_with_header(path: &Path) -> bool {
-    let mut first = vec![0; HEADER.len()];
-    fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == HEADER.as_bytes()
+    let mut first = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(HEADER.len() as u64 + 1).read_to_end(&mut first));
+    read.is_ok() && is_written_by_us(&first, HEADER)
+}
+
+/// Whether a text begins with this line. Git may have changed the line ends.
+#[must_use]
+pub fn is_written_by_us(text: &[u8], header: &str) -> bool {
+    text.strip_prefix(header.trim_end().as_bytes())
+        .is_some_and(|rest| rest.starts_with(b"\n") || rest.starts_with(b"\r\n"))
 }

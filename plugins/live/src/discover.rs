@@ -18,6 +18,7 @@ use mesh::World;
 use mesh::diagnostic::{Diagnostic, Severity};
 use mesh::fleet::{Cluster, ClusterId, Fleet};
 use mesh::manifest::to_yaml;
+use mesh_kit::folder::is_written_by_us;
 use mesh_kit::input::{self, Input};
 use mesh_kit::run::{Failure, Outcome, print};
 use serde::{Deserialize, Serialize};
@@ -473,7 +474,7 @@ fn previous(path: &Path) -> anyhow::Result<Locations> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Locations::new()),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
-    if !text.starts_with(HEADER) {
+    if !is_written_by_us(text.as_bytes(), HEADER) {
         bail!("{} was not written by `kubectl mesh discover`; move it, or choose another file", path.display());
     }
     let document: Json = serde_saphyr::from_str(&text).with_context(|| format!("cannot read {}", path.display()))?;

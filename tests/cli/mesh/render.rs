@@ -232,6 +232,21 @@ fn a_folder_survives_any_failure_as_it_was() {
     assert_eq!(code(&render_all(folder.path())), 0, "and then it works");
 }
 
+/// Git's `core.autocrlf` changes what is checked out, not whose it is.
+#[test]
+fn a_checkout_with_other_line_ends_is_still_ours() {
+    let folder = world();
+    let out = folder.path().join("out");
+    assert_eq!(code(&render_all(folder.path())), 0);
+    let before = contents(&out);
+    for (path, bytes) in before.iter().filter(|(path, _)| path.is_file()) {
+        std::fs::write(path, String::from_utf8_lossy(bytes).replace('\n', "\r\n")).unwrap();
+    }
+    let again = render_all(folder.path());
+    assert_eq!(code(&again), 0, "{}", text(&again.stderr));
+    assert_eq!(contents(&out), before);
+}
+
 /// Between its first and its last moment a run is asked to end: the folder is as it was, or as it is wanted.
 #[test]
 fn an_interrupted_run_leaves_the_folder_as_it_was() {
