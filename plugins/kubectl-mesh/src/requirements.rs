@@ -17,7 +17,7 @@ pub(crate) fn of(effective: &Effective, id: ClusterId) -> String {
         let addresses: Vec<String> = gateway.addresses.iter().map(ToString::to_string).collect();
         let _ = writeln!(
             text,
-            "#\n# Values of the gateway chart, in namespace {}; {served} services are offered to other clusters.\n# Its load balancer must pass TCP through on {}:{}.\n# networkGateway keeps the gateway from seeing other networks' endpoints.\nlabels: {{{}}}\nnetworkGateway: {}\nservice:\n  ports:\n  - {{name: tls, port: {}, targetPort: {}}}",
+            "#\n# Values of the gateway chart, in namespace {}; services offered to other clusters: {served}.\n# Its load balancer must pass TCP through on {}:{}.\n# networkGateway keeps the gateway from seeing other networks' endpoints.\nlabels: {{{}}}\nnetworkGateway: {}\nservice:\n  ports:\n  - {{name: tls, port: {}, targetPort: {}}}",
             gateway.namespace,
             addresses.join(", "),
             gateway.port.0,
