@@ -67,12 +67,13 @@ fn requests_that_cannot_be_sent_have_no_answer() {
     fleet.edit("intents/bank.yaml", "  ports: [", "  ports: [{name: db, port: 5432, protocol: TCP}, ");
     let ask = "can-i bank/account@eks bank/user --in eks";
     let port = fleet.refused(&format!("{ask} --port 9999"));
-    assert!(port.contains("bank/user has no port 9999; it has 5432 (TCP), 8080 (HTTP)"), "{port}");
+    assert!(port.contains("bank/user has no port \"9999\"; it has db 5432 (TCP), http 8080 (HTTP)"), "{port}");
     fleet.refused(&format!("{ask} --method get"));
     fleet.refused(&format!("{ask} --path v1"));
     fleet.refused(&format!("{ask} --path /v1?x=1"));
     fleet.refused(&format!("{ask} --port 5432 --method GET"));
     fleet.done(&format!("{ask} --port 5432"));
+    fleet.done(&format!("{ask} --port http --method GET"));
     fleet.edit("intents/bank.yaml", "in: [eks, cluster-1]}", "in: [eks, cluster-1], methods: [GET]}");
     fleet.done(&format!("{ask} --port 8080"));
     assert_eq!(fleet.run(&format!("{ask} --port 5432")).code, 1, "methods never fit a connection without requests");

@@ -7,40 +7,14 @@ A random fleet is changed once, and once more. The rows, answers and objects tha
 between the outputs of `explain`, `who-can` and `render`.
 """
 
-import argparse
 import collections
-import concurrent.futures
 import json
 import pathlib
 import random
 import subprocess
-import sys
 import tempfile
 
-from meaning import said
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=pathlib.Path, required=True, help="folder of the suite's programs")
-    parser.add_argument("--seeds", default="1..200", help="FIRST..LAST; the last one is compared too")
-    arguments = parser.parse_args()
-    first, _, last = arguments.seeds.partition("..")
-    seeds = range(int(first), int(last or first) + 1)
-    seen = collections.Counter()
-    wrong = 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for seed, (differences, counts) in zip(seeds, pool.map(lambda seed: compare(arguments.programs, seed), seeds)):
-            seen += counts
-            for difference in differences[:5]:
-                print(f"seed {seed}: {difference}")
-            wrong += bool(differences)
-    print(f"plan is right about {len(seeds) - wrong} of {len(seeds)} fleets: {dict(sorted(seen.items()))}")
-    # A run that changed nothing would agree with everything.
-    missing = [what for what in [*(change.__name__ for change in CHANGES), "routes", "access", "objects"] if not seen[what]]
-    if len(seeds) >= 100 and missing:
-        sys.exit(f"no fleet has {missing}")
-    sys.exit(1 if wrong else 0)
+from seeds import run, said
 
 
 def compare(programs, seed):
@@ -218,4 +192,4 @@ CHANGES = [
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, "1..200", compare, "changes are what plan says", [*(change.__name__ for change in CHANGES), "routes", "access", "objects"])

@@ -8,38 +8,13 @@ mean; this does. Nothing here is shared with the programs, and nothing is fast: 
 of docs/translation.md.
 """
 
-import argparse
 import collections
-import concurrent.futures
 import json
-import pathlib
 import random
 import subprocess
-import sys
 import tempfile
 
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=pathlib.Path, required=True, help="folder of the suite's programs")
-    parser.add_argument("--seeds", default="1..300", help="FIRST..LAST; the last one is compared too")
-    arguments = parser.parse_args()
-    first, _, last = arguments.seeds.partition("..")
-    seeds = range(int(first), int(last or first) + 1)
-    seen = collections.Counter()
-    wrong = 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for seed, (differences, counts) in zip(seeds, pool.map(lambda seed: compare(arguments.programs, seed), seeds)):
-            seen += counts
-            for difference in differences[:5]:
-                print(f"seed {seed}: {difference}")
-            wrong += bool(differences)
-    print(f"{len(seeds) - wrong} of {len(seeds)} fleets mean what the programs say: {dict(sorted(seen.items()))}")
-    # A run that met nothing would agree with everything.
-    missing = [what for what in OUTCOMES if not seen[what]]
-    if len(seeds) >= 100 and missing:
-        sys.exit(f"no fleet has {missing}")
-    sys.exit(1 if wrong else 0)
+from seeds import run, said
 
 
 REASONS = ["exclude", "access", "guardrail", "drain", "unreachable", "order"]
@@ -129,7 +104,6 @@ def compare_outages(programs, folder, fleet, dice, counts):
     down = dice.sample(sorted(fleet.clusters), min(len(fleet.clusters), dice.choice([1, 1, 2])))
     words = ["simulate", "--down", ",".join(down), "--all", "-o", "json", "-f", folder]
     told = json.loads(said(programs / "kubectl-mesh-failover", *words))
-    parts = lambda listed: collections.Counter({tuple(sorted(part["clusters"])): part["percent"] for part in listed})
     listed = [(row["caller"], row["service"], "match" in row, parts(row["before"]), parts(row["after"]), row["lost"]) for row in told]
     meant = []
     for edge, routes in rows.items():
@@ -157,9 +131,16 @@ def compare_outages(programs, folder, fleet, dice, counts):
             yield f"{outage}: meant {lost} and {moved}"
 
 
+def parts(listed):
+    return collections.Counter({tuple(sorted(part["clusters"])): part["percent"] for part in listed})
+
+
 def served(row, down):
     """Who serves which part of the requests while clusters are down, and what nobody serves."""
-    healthy = lambda clusters: tuple(sorted(set(clusters) - set(down)))
+
+    def healthy(clusters):
+        return tuple(sorted(set(clusters) - set(down)))
+
     order = next((healthy(tier) for tier in row["tiers"] if healthy(tier)), ())
     out = collections.Counter()
     for clusters, percent in row["shares"]:
@@ -171,10 +152,6 @@ def served(row, down):
 
 def texts(rows):
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
-
-
-def said(program, *words):
-    return subprocess.run([program, *map(str, words)], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
 
 
 Edge = collections.namedtuple("Edge", "caller provider")
@@ -410,12 +387,10 @@ class Fleet:
         connection = self.services[provider].ports[request["port"]] in ("TCP", "TLS")
         if connection and (rule.get("methods") or rule.get("paths")):
             return False
-        fits = lambda path: request["path"].startswith(path[:-1]) if path.endswith("*") else request["path"].endswith(path.lstrip("*"))
-        exact = lambda path: request["path"] == path
         return (
             request["port"] in rule.get("ports", [request["port"]])
             and ("methods" not in rule or request["method"] in rule["methods"])
-            and ("paths" not in rule or any((fits if "*" in path else exact)(path) for path in rule["paths"]))
+            and ("paths" not in rule or any(is_path(path, request["path"]) for path in rule["paths"]))
         )
 
     def is_from(self, item, caller, provider, policy):
@@ -448,6 +423,12 @@ class Fleet:
         return own if domain in self.mesh(seen_by).get("trustDomainAliases", []) else domain
 
 
+def is_path(pattern, path):
+    if pattern.endswith("*"):
+        return path.startswith(pattern[:-1])
+    return path.endswith(pattern[1:]) if pattern.startswith("*") else path == pattern
+
+
 def units_of(spec):
     units = {key: value for key, value in spec.items() if key not in ("from", "to", "match", "default", "failover")}
     return units | spec.get("failover", {})
@@ -469,4 +450,4 @@ def name_of(document):
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, "1..300", compare, "fleets mean what the programs say", OUTCOMES)

@@ -42,6 +42,21 @@ pub struct Verdict {
     pub rules: Vec<Rule>,
 }
 
+impl Verdict {
+    /// The answer in a word: `yes`, `no`, `partly` (only some requests), `open` (no policy holds) or `audit` (no rule
+    /// allows it, which is only logged).
+    #[must_use]
+    pub fn word(&self, mode: Answer) -> &'static str {
+        match mode {
+            Answer::Open => "open",
+            Answer::Audit if self.rules.is_empty() => "audit",
+            _ if !self.allowed => "no",
+            _ if self.rules.iter().any(Rule::is_unconditional) => "yes",
+            _ => "partly",
+        }
+    }
+}
+
 /// A caller and the account under which it runs.
 #[derive(Debug, Serialize)]
 pub struct Identified {
@@ -71,7 +86,7 @@ pub struct Rule {
 }
 
 /// What is known of a request; absent: anything.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug)]
 pub struct Request<'a> {
     /// The port of the service.
     pub port: Option<&'a ServicePort>,

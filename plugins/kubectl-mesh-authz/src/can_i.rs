@@ -33,9 +33,9 @@ pub(crate) struct Args {
     /// The namespace of services that are named without one
     #[arg(short, long)]
     namespace: Option<String>,
-    /// The port of the request, as callers use it
+    /// The port of the request, as callers use it: a number or a name
     #[arg(long)]
-    port: Option<u16>,
+    port: Option<String>,
     /// The method of the request
     #[arg(long)]
     method: Option<String>,
@@ -84,11 +84,14 @@ fn request<'a>(args: &'a Args, service: &'a Service) -> anyhow::Result<Request<'
     let called = || format!("{}/{}", service.namespace, service.name);
     let ports = || {
         let ports = service.ports.iter();
-        ports.map(|port| format!("{} ({})", port.number, port.protocol.as_str())).collect::<Vec<_>>().join(", ")
+        ports
+            .map(|port| format!("{} {} ({})", port.name, port.number, port.protocol.as_str()))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    let known = |number: &u16| {
-        let found = service.ports.iter().find(|port| port.number == *number);
-        found.with_context(|| format!("{} has no port {number}; it has {}", called(), ports()))
+    let known = |text: &String| {
+        let found = service.ports.iter().find(|port| port.name.as_str() == text || port.number.to_string() == *text);
+        found.with_context(|| format!("{} has no port \"{text}\"; it has {}", called(), ports()))
     };
     let port = port.as_ref().map(known).transpose()?;
     if let Some(method) = method.as_ref().filter(|method| Method::parse(method).is_none()) {

@@ -5,7 +5,7 @@ use mesh_kit::input::{self, Input};
 use mesh_kit::output::{self, Form};
 use mesh_kit::run::{self, Outcome};
 use mesh_kit::table::Rows;
-use mesh_kit::verdict::{self, Answer, Copy, Verdict};
+use mesh_kit::verdict::{self, Answer, Copy};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Show who may call a service, caller by caller and cluster by cluster
@@ -96,7 +96,7 @@ fn table(copies: &[Copy], dependents: &BTreeSet<(String, From)>, headers: bool) 
         for verdict in &copy.callers {
             let caller = &verdict.caller.caller;
             let from = (caller.cluster.clone(), format!("{}/{}", caller.namespace, caller.service));
-            cells.entry((called.clone(), from)).or_default().insert(&copy.cluster, word(verdict));
+            cells.entry((called.clone(), from)).or_default().insert(&copy.cluster, verdict.word(copy.mode));
         }
     }
     cells.retain(|row, words| {
@@ -112,16 +112,4 @@ fn table(copies: &[Copy], dependents: &BTreeSet<(String, From)>, headers: bool) 
         table.push([cluster, caller, called].into_iter().chain(answers));
     }
     table.render(headers)
-}
-
-fn word(verdict: &Verdict) -> &'static str {
-    if !verdict.allowed {
-        "no"
-    } else if verdict.rules.is_empty() {
-        "open"
-    } else if verdict.rules.iter().any(verdict::Rule::is_unconditional) {
-        "yes"
-    } else {
-        "partly"
-    }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
@@ -45,10 +45,10 @@ pub fn replace(path: &Path, before: Option<&[u8]>, after: Option<&str>) -> anyho
 /// and the second one finds the file changed. (A lock on the edited file would keep Windows from replacing it.)
 fn claim(path: &Path, patience: Duration) -> anyhow::Result<NamedTempFile> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let next = next_to(path);
-    let name = next.file_name().unwrap_or_default();
+    // Hidden files are no documents, should this one ever be left behind.
+    let name = format!(".{}.kubectl-mesh", path.file_name().unwrap_or_default().display());
     let mut builder = tempfile::Builder::new();
-    builder.prefix(name).rand_bytes(0);
+    builder.prefix(&name).rand_bytes(0);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let begin = Instant::now();
@@ -57,24 +57,16 @@ fn claim(path: &Path, patience: Duration) -> anyhow::Result<NamedTempFile> {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
             Err(_) if begin.elapsed() < patience => std::thread::sleep(Duration::from_millis(10)),
             Err(_) => {
-                let name = name.display();
-                bail!(
-                    "another edit of the file is going on; if none is, one was killed: remove {name} beside the file"
-                );
+                bail!("another edit of the file is going on; if none is, one was killed: remove {name} beside the file")
             }
             Ok(file) => return Ok(file),
         }
     }
 }
 
-/// Hidden files are no documents, should this one ever be left behind.
-fn next_to(path: &Path) -> PathBuf {
-    path.with_file_name(format!(".{}.kubectl-mesh", path.file_name().unwrap_or_default().display()))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{claim, next_to, replace};
+    use super::{claim, replace};
     use std::fs;
     use std::time::Duration;
 
@@ -94,13 +86,15 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
         assert!(replace(&path, Some(b"two\n"), Some("three\n")).is_err());
     }
+
     #[test]
     fn what_a_killed_edit_left_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.yaml");
-        fs::write(next_to(&path), "half").expect("written");
+        let left = folder.path().join(".a.yaml.kubectl-mesh");
+        fs::write(&left, "half").expect("written");
         let said = claim(&path, Duration::ZERO).expect_err("taken").to_string();
         assert!(said.contains("remove .a.yaml.kubectl-mesh"), "{said}");
-        assert_eq!(fs::read_to_string(next_to(&path)).expect("there"), "half");
+        assert_eq!(fs::read_to_string(left).expect("there"), "half");
     }
 }

@@ -1,7 +1,7 @@
 //! Who may call whom on one side and not on the other.
 
 use super::sides;
-use crate::verdict::{self, Answer, Rule, Verdict};
+use crate::verdict;
 use mesh::World;
 use mesh::explain::{Caller, Service};
 use mesh::fleet::{ClusterId, Clusters, Fleet, ServiceId};
@@ -133,22 +133,12 @@ impl Shared {
                 let Some(number) = self.number(fleet, copy) else { continue };
                 for (caller, calling) in if called(service, number) { &all } else { &some } {
                     for from in fleet.service(*caller).runs.iter().filter(|from| self.number(fleet, *from).is_some()) {
-                        let word = word(mode, &verdict::verdict(world, *id, copy, *caller, from));
+                        let word = verdict::verdict(world, *id, copy, *caller, from).word(mode);
                         answers.insert((service.clone(), place(copy), (calling.clone(), place(from))), word);
                     }
                 }
             }
         }
         answers
-    }
-}
-
-fn word(mode: Answer, verdict: &Verdict) -> &'static str {
-    match (mode, verdict.allowed) {
-        (Answer::Open, _) => "open",
-        (Answer::Audit, _) if verdict.rules.is_empty() => "audit",
-        (_, false) => "no",
-        (_, true) if verdict.rules.iter().any(Rule::is_unconditional) => "yes",
-        (_, true) => "partly",
     }
 }
